@@ -152,6 +152,10 @@ std::string run_identity(const Experiment& experiment) {
     if (const auto& initial = experiment.variation.initial) {
         identity["content"]["initial"] = evolve::content_hash(*initial).hex();
     }
+    for (const evolve::PluginIdentity& plugin : experiment.plugins) {
+        identity["content"]["plugins"][plugin.name] =
+            fmt::format("{} {}", plugin.version, plugin.content.hex());
+    }
     return identity.dump();
 }
 

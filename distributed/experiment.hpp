@@ -138,7 +138,8 @@ struct Experiment {
     DistributionSettings distribution;
     CheckpointSettings checkpoint;
     LogSettings log;
-    std::vector<std::string> notes;  ///< What somebody should know at the start.
+    std::vector<std::string> notes;               ///< What somebody should know at the start.
+    std::vector<evolve::PluginIdentity> plugins;  ///< That the program has loaded.
     std::string identity_json;  ///< The identity keys, compact and sorted: equal text, equal run.
     std::string resolved_json;  ///< The whole resolved config, for config.json.
 

@@ -12,7 +12,7 @@ ENGINE = """
 engine/core engine/core/json engine/core/simd engine/weights engine/tensor
 engine/graph engine/graph/builders engine/graph/rules engine/graph/plan engine/graph/passes engine/graph/gradient
 engine/graph/dump engine/backend engine/eager
-engine/layers/support engine/layers/convolution engine/layers/normalisation engine/layers/recurrent engine/layers
+engine/layers/support engine/layers/custom engine/layers/convolution engine/layers/normalisation engine/layers/recurrent engine/layers
 engine/io engine/io/csv engine/text/unicode engine/text engine/text/chat engine/text/training
 engine/network engine/network/archive engine/network/builders engine/network/bytecode engine/network/observe
 engine/generation engine/models
@@ -28,7 +28,7 @@ gpu/kernels/fused gpu/kernels/scan gpu gpu/absent
 """.split()
 EVOLVE = """
 evolve/analysis evolve/genome evolve/variation evolve/variation/graft evolve/variation/neat evolve/variation/hyperneat evolve/strategy evolve/tasks evolve/tasks/environments evolve/tasks/dataset
-evolve/tasks/table evolve/tasks/samples evolve/tasks/host evolve/tasks/external evolve/evaluation evolve/runs
+evolve/tasks/table evolve/tasks/samples evolve/tasks/host evolve/tasks/external evolve/evaluation evolve/plugins evolve/runs
 """.split()
 DISTRIBUTED = """
 distributed/communicator distributed distributed/generation distributed/protocol distributed/worker distributed/coordinator

@@ -36,6 +36,8 @@ if(NOT CMAKE_CROSSCOMPILING)
   install(FILES ${texts}/cambrian.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
 file(GLOB experiments ${PROJECT_SOURCE_DIR}/configs/*.json)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/plugins DESTINATION ${CMAKE_INSTALL_DATADIR}/cambrian/configs
+  PATTERN build EXCLUDE)
 install(FILES ${experiments} DESTINATION ${CMAKE_INSTALL_DATADIR}/cambrian/configs)
 
 set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/cambrian)
@@ -44,7 +46,7 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/cambrianConfig.cmake.in
   ${PROJECT_BINARY_DIR}/cambrianConfig.cmake INSTALL_DESTINATION ${package_directory})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/cambrianConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/cambrianConfig.cmake ${PROJECT_BINARY_DIR}/cambrianConfigVersion.cmake
-  ${CMAKE_CURRENT_LIST_DIR}/CambrianDependencies.cmake DESTINATION ${package_directory})
+  ${CMAKE_CURRENT_LIST_DIR}/CambrianDependencies.cmake ${CMAKE_CURRENT_LIST_DIR}/cambrianPlugin.cmake DESTINATION ${package_directory})
 
 # cpack -G DEB in the build tree: one package with program, library, headers and files.
 set(CPACK_PACKAGE_NAME cambrian)

@@ -118,8 +118,8 @@ void check_same(const Handshake& own, const Handshake& other, int rank, bool mix
     }
     if (other.identity != own.identity) {
         throw ConfigError(
-            fmt::format("{} has another experiment than rank 0 (their configs, environments or "
-                        "data files differ) give all ranks the same config and data",
+            fmt::format("{} has another experiment than rank 0 (their configs, environments, "
+                        "data files or plug-ins differ) give all ranks the same",
                         who));
     }
     if (other.variation != own.variation) {

@@ -25,6 +25,9 @@ constexpr std::array<std::string_view, sizeof...(L)> names_of(const std::variant
     return {std::string_view(L::name)...};
 }
 constexpr auto type_names = names_of(static_cast<AnyLayer::Variant*>(nullptr));
+/// Without that of Custom, which stands for types of other names.
+constexpr std::span<const std::string_view> built_in(type_names.data(), type_names.size() - 1);
+static_assert(type_names.back() == Custom::name);
 
 /// Calls f with a null pointer to each layer type in turn until it returns true.
 template <class F, class... L>
@@ -45,6 +48,14 @@ constexpr bool holds_others =
 /// Calls f with every activation of a layer, depth first.
 template <class Any, class F>
 void each_activation(Any& layer, const F& f) {
+    if (auto* custom = std::get_if<Custom>(&layer.variant())) {
+        if constexpr (std::is_const_v<Any>) {
+            for (const Activation activation : custom->activations()) f(activation);
+        } else {
+            for (Activation* activation : custom->activations()) f(*activation);
+        }
+        return;
+    }
     std::visit(
         [&f](auto& concrete) {
             const auto field = [&f](auto& value) {
@@ -62,6 +73,7 @@ void each_activation(Any& layer, const F& f) {
 }
 
 AnyLayer example_of(const AnyLayer& layer) {
+    if (const auto* custom = std::get_if<Custom>(&layer.variant())) return custom->own_example();
     return std::visit([]<class L>(const L&) { return AnyLayer(L::example()); }, layer.variant());
 }
 
@@ -77,6 +89,7 @@ bool is_stateful(const L& layer) {
 }  // namespace
 
 std::string_view AnyLayer::type() const {
+    if (const auto* custom = std::get_if<Custom>(&layer_)) return custom->type();
     return type_names[layer_.index()];
 }
 
@@ -177,7 +190,10 @@ Var AnyLayer::sequence(Var x, const LayerOperands& operands) const {
     if (!stateful()) return build(x, operands);
     return std::visit(
         [&]<class L>(const L& layer) -> Var {
-            if constexpr (requires { layer.sequence(x, operands); }) {
+            if constexpr (std::is_same_v<L, Custom>) {
+                const std::optional<Var> own = layer.own_sequence(x, operands);
+                return own ? *own : scan_layer(*this, x, operands);
+            } else if constexpr (requires { layer.sequence(x, operands); }) {
                 return layer.sequence(x, operands);
             } else {
                 return scan_layer(*this, x, operands);
@@ -230,12 +246,25 @@ void AnyLayer::set_cache(std::int64_t positions) {
 
 bool AnyLayer::has_buffers() const {
     bool result = std::holds_alternative<BatchNorm>(layer_);
+    if (const auto* custom = std::get_if<Custom>(&layer_))
+        result = std::ranges::any_of(custom->parameters(), &ParameterSpec::buffer);
     each_inner([&](const AnyLayer& inner) { result = result || inner.has_buffers(); });
     return result;
 }
 
 std::span<const std::string_view> layer_types() {
-    return type_names;
+    return built_in;
+}
+
+std::vector<std::string_view> known_layer_types() {
+    std::vector<std::string_view> all(built_in.begin(), built_in.end());
+    const std::vector<std::string_view> others = custom_layer_types().names();
+    all.insert(all.end(), others.begin(), others.end());
+    return all;
+}
+
+void add_layer_type(CustomLayerType type) {
+    custom_layer_types().add(std::move(type), type_names);
 }
 
 bool takes_init(const AnyLayer& layer) {
@@ -253,6 +282,8 @@ bool takes_rule(const AnyLayer& layer, std::string_view key) {
 }
 
 std::optional<AnyLayer> default_layer(std::string_view type) {
+    if (std::optional<Custom> custom = default_custom(type)) return AnyLayer(*std::move(custom));
+    if (type == Custom::name) return std::nullopt;
     std::optional<AnyLayer> result;
     const auto matches = [&]<class L>(L*) {
         if (L::name != type) return false;
@@ -265,15 +296,21 @@ std::optional<AnyLayer> default_layer(std::string_view type) {
 
 std::string unknown_layer_type(std::string_view type) {
     std::string text = "\"" + shortened(type) + "\" is not a layer type (known: ";
-    for (std::size_t i = 0; i < type_names.size(); ++i)
-        text += (i == 0 ? "" : ", ") + std::string(type_names[i]);
-    const auto nearest = nearest_name(type, type_names);
-    return text +
-           (nearest ? ") did you mean \"" + std::string(*nearest) + "\"?" : ") use one of these");
+    const std::vector<std::string_view> names = known_layer_types();
+    for (std::size_t i = 0; i < names.size(); ++i)
+        text += (i == 0 ? "" : ", ") + std::string(names[i]);
+    const auto nearest = nearest_name(type, names);
+    return text + (nearest ? ") did you mean \"" + std::string(*nearest) + "\"?"
+                           : ") use one of these, or load the plug-in that has it (--plugin FILE, "
+                             "engine.plugins)");
 }
 
 std::optional<AnyLayer> fitted_layer(std::string_view type, const Shape& input,
                                      const Shape& output) {
+    if (const std::optional<Custom> custom = default_custom(type)) {
+        std::optional<Custom> fitted = custom->fitted_between(input, output);
+        return fitted ? std::optional<AnyLayer>(*std::move(fitted)) : std::nullopt;
+    }
     std::optional<AnyLayer> result;
     bool known = false;
     const auto matches = [&]<class L>(L*) {

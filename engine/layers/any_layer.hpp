@@ -13,6 +13,7 @@
 #include "cambrian/engine/layers/convolution/conv.hpp"
 #include "cambrian/engine/layers/convolution/conv_transpose.hpp"
 #include "cambrian/engine/layers/convolution/max_pool2d.hpp"
+#include "cambrian/engine/layers/custom/custom_layer.hpp"
 #include "cambrian/engine/layers/dense.hpp"
 #include "cambrian/engine/layers/dropout.hpp"
 #include "cambrian/engine/layers/embedding.hpp"
@@ -38,14 +39,15 @@
 
 namespace cambrian {
 
-/// Any of the layers; the only list of layers. Files store the name, never the position.
+/// Any of the layers; the only list of layers, beside those that a plug-in brings (Custom). Files
+/// store the name, never the position.
 class AnyLayer {
   public:
     using Variant =
         std::variant<Dense, RmsNorm, LayerNorm, Softmax, Sequential, Residual, Rnn, Lstm, Gru,
                      MultiHeadAttention, Swiglu, Conv1d, Conv2d, Conv3d, ConvTranspose1d,
                      ConvTranspose2d, ConvTranspose3d, MaxPool2d, AveragePool2d, BatchNorm, Dropout,
-                     Embedding, Kmeans, Parallel, Mamba, Neurons, Mgu, Ugrnn, Delta>;
+                     Embedding, Kmeans, Parallel, Mamba, Neurons, Mgu, Ugrnn, Delta, Custom>;
 
     AnyLayer() = default;
     template <class L>
@@ -104,6 +106,11 @@ class AnyLayer {
 
 /// Names of all layer types, in the order of the list.
 [[nodiscard]] std::span<const std::string_view> layer_types();
+/// The same, and those of plug-ins.
+[[nodiscard]] std::vector<std::string_view> known_layer_types();
+/// Adds a type of a plug-in to those that are looked up. Throws ConfigError where the name is
+/// taken.
+void add_layer_type(CustomLayerType type);
 /// Whether layers of its type may have weights for which rules can say how they start.
 [[nodiscard]] bool takes_init(const AnyLayer& layer);
 /// Whether a key of ParameterRules means something for layers of its type: those that may have such

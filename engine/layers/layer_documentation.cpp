@@ -136,7 +136,8 @@ std::string allowed(const Field<L, Value>& field) {
 /// What a field is initialised with; JSON of a layer leaves out those that came later.
 template <class L, class Value>
 std::string initial(const Field<L, Value>& field, const nlohmann::ordered_json& defaults) {
-    if constexpr (std::is_arithmetic_v<Value> || field_json::Choice<Value>) {
+    if constexpr (std::is_arithmetic_v<Value> || field_json::Choice<Value> ||
+                  std::is_same_v<Value, std::string>) {
         if (field.is_later) {
             nlohmann::ordered_json json;
             field_json::write(json, L{}.*field.member);
@@ -146,27 +147,59 @@ std::string initial(const Field<L, Value>& field, const nlohmann::ordered_json& 
     return defaults.at(std::string(field.name)).dump();
 }
 
+/// The fields that a layer's parameters are ruled by.
+void add_rules(std::vector<FieldDocumentation>& result, const AnyLayer& layer) {
+    const auto defaults = to_json(layer);
+    const auto add_rule = [&]<class Value>(const Field<ParameterRules, Value>& field) {
+        if (takes_rule(layer, field.name))
+            result.push_back({.name = std::string(field.name),
+                              .type = std::string(FieldType<Value>::name),
+                              .initial = initial(field, defaults),
+                              .allowed = FieldType<Value>::allowed(),
+                              .meaning = std::string(field.meaning)});
+    };
+    std::apply([&](const auto&... field) { (add_rule(field), ...); }, ParameterRules::fields);
+}
+
 template <class L>
 std::vector<FieldDocumentation> field_documentation() {
     const auto defaults = to_json(AnyLayer(L{}));
     std::vector<FieldDocumentation> result;
     const auto add = [&]<class Value>(const Field<L, Value>& field) {
-        result.push_back({.name = field.name,
-                          .type = FieldType<Value>::name,
+        result.push_back({.name = std::string(field.name),
+                          .type = std::string(FieldType<Value>::name),
                           .initial = initial(field, defaults),
                           .allowed = allowed(field),
-                          .meaning = field.meaning});
+                          .meaning = std::string(field.meaning)});
     };
     std::apply([&](const auto&... field) { (add(field), ...); }, L::fields);
-    const auto add_rule = [&]<class Value>(const Field<ParameterRules, Value>& field) {
-        if (takes_rule(AnyLayer(L{}), field.name))
-            result.push_back({.name = field.name,
-                              .type = FieldType<Value>::name,
-                              .initial = initial(field, defaults),
-                              .allowed = FieldType<Value>::allowed(),
-                              .meaning = field.meaning});
-    };
-    std::apply([&](const auto&... field) { (add_rule(field), ...); }, ParameterRules::fields);
+    add_rules(result, AnyLayer(L{}));
+    return result;
+}
+
+/// Of a layer of a plug-in: what the schema of its fields says.
+std::vector<FieldDocumentation> field_documentation(const Custom& custom) {
+    std::vector<FieldDocumentation> result;
+    nlohmann::ordered_json properties;
+    custom.describe_fields(properties);
+    for (const auto& [name, node] : properties.items()) {
+        const auto range = [&](const char* key, const char* words) {
+            return node.contains(key) ? words + node[key].dump() : std::string();
+        };
+        std::string allowed = range("minimum", "from ") + range("exclusiveMinimum", "above ");
+        for (const std::string& end :
+             {range("maximum", "to "), range("exclusiveMaximum", "below ")})
+            if (!end.empty()) allowed += (allowed.empty() ? "" : " ") + end;
+        if (node.contains("enum"))
+            for (const auto& value : node["enum"])
+                allowed += (allowed.empty() ? "" : ", ") + value.get<std::string>();
+        result.push_back({.name = name,
+                          .type = node.value("type", std::string("object")),
+                          .initial = node.contains("default") ? node["default"].dump() : "null",
+                          .allowed = std::move(allowed),
+                          .meaning = node.value("description", std::string())});
+    }
+    add_rules(result, AnyLayer(custom));
     return result;
 }
 
@@ -196,6 +229,16 @@ Shape example_row(const AnyLayer& layer) {
 }
 
 LayerDocumentation documentation(const AnyLayer& layer) {
+    if (const auto* custom = std::get_if<Custom>(&layer.variant())) {
+        LayerDocumentation result{.name = custom->type(),
+                                  .about = custom->layer->about(),
+                                  .fields = field_documentation(*custom),
+                                  .example = custom->own_example(),
+                                  .row = {}};
+        result.row = example_row(result.example);
+        result.example.resolve(result.row);
+        return result;
+    }
     return std::visit(
         []<class L>(const L&) {
             LayerDocumentation result{.name = L::name,

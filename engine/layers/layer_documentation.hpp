@@ -10,11 +10,11 @@ namespace cambrian {
 
 /// What a reader wants to know of one field of a layer type.
 struct FieldDocumentation {
-    std::string_view name;
-    std::string_view type;     ///< "integer", "number", "list of layers", ..
-    std::string initial;       ///< Its default, as JSON.
-    std::string allowed;       ///< Its range; empty where every value of the type is.
-    std::string_view meaning;  ///< What the rest leaves open; may be empty.
+    std::string name;
+    std::string type;     ///< "integer", "number", "list of layers", ..
+    std::string initial;  ///< Its default, as JSON.
+    std::string allowed;  ///< Its range; empty where every value of the type is.
+    std::string meaning;  ///< What the rest leaves open; may be empty.
 };
 
 /// A layer type, told from what its struct holds.

@@ -100,11 +100,14 @@ AnyLayer read_layer(const json& source, std::string_view path, int depth) {
     if (!layer)
         throw ConfigError(json_read::member(path, "type") + ": " + unknown_layer_type(type));
     const std::vector<std::string_view> others = keys_beside_fields(*layer);
-    std::visit(
-        [&](auto& concrete) {
-            field_json::read_fields(concrete, source, path, others, ValueReader{depth});
-        },
-        layer->variant());
+    if (auto* custom = std::get_if<Custom>(&layer->variant()))
+        custom->read_fields(source, path, others);
+    else
+        std::visit(
+            [&](auto& concrete) {
+                field_json::read_fields(concrete, source, path, others, ValueReader{depth});
+            },
+            layer->variant());
     field_json::for_each_field<ParameterRules>([&](const auto& field) {
         if (const json* value = json_read::find(source, field.name))
             field_json::read(layer->rules.*field.member, *value,
@@ -133,6 +136,11 @@ ordered_json to_json(const AnyLayer& any) {
     ordered_json result = ordered_json::object();
     result["type"] = any.type();
     const auto write = [](ordered_json& target, const auto& value) { write_value(target, value); };
+    if (const auto* custom = std::get_if<Custom>(&any.variant())) {
+        ordered_json own;
+        custom->write_fields(own);
+        result.update(own);
+    }
     std::visit([&](const auto& layer) { field_json::write_fields(result, layer, write); },
                any.variant());
     field_json::write_fields(result, any.rules, write);
@@ -145,10 +153,15 @@ ordered_json layer_schema() {
         if constexpr (!std::same_as<Value, OptionalLayer>) write_value(node["default"], value);
     };
     auto variants = ordered_json::object();
-    for (const std::string_view type : layer_types()) {
+    for (const std::string_view type : known_layer_types()) {
         ordered_json& variant = variants[std::string(type)];
         std::visit(
             [&]<class L>(const L& layer) {
+                if constexpr (std::same_as<L, Custom>) {
+                    variant["description"] = layer.layer->about().summary;
+                    layer.describe_fields(variant["properties"]);
+                    return;
+                }
                 variant["description"] = L::about.summary;
                 field_json::describe_fields(variant["properties"], layer, describe);
             },

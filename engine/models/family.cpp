@@ -15,15 +15,16 @@ namespace cambrian::models {
 namespace {
 
 /// Of the layer of a place.
-std::int64_t slot_of(const LanguageModel& model, Place place, std::int64_t block) {
-    const std::int64_t blocks_end = 1 + 2 * model.blocks;
+std::int64_t slot_of(const Family& family, const LanguageModel& model, Place place,
+                     std::int64_t block) {
+    const std::int64_t blocks_end = 1 + family.block_layers * model.blocks;
     switch (place) {
         case Place::embedding:
             return 0;
         case Place::mixer:
-            return 1 + 2 * block;
+            return 1 + family.block_layers * block;
         case Place::mlp:
-            return 2 + 2 * block;
+            return 2 + family.block_layers * block;
         case Place::final_norm:
             return blocks_end;
         case Place::head:
@@ -37,11 +38,12 @@ bool in_blocks(Place place) {
     return place == Place::mixer || place == Place::mlp;
 }
 
-std::vector<std::string> our_names(const LanguageModel& model, const TensorRow& row,
-                                   std::int64_t block) {
-    const std::string layer = row.place == Place::head
-                                  ? "head."
-                                  : fmt::format("slot.{}.", slot_of(model, row.place, block));
+std::vector<std::string> our_names(const Family& family, const LanguageModel& model,
+                                   const TensorRow& row, std::int64_t block) {
+    const std::string layer =
+        row.place == Place::head
+            ? "head."
+            : fmt::format("slot.{}.", slot_of(family, model, row.place, block));
     std::vector<std::string> names;
     for (const std::string_view parameter : row.ours)
         names.push_back(layer + std::string(parameter));
@@ -64,9 +66,15 @@ std::string embedding_name(const Family& family, std::string_view prefix) {
     return "";
 }
 
+/// Which tensor the head of a network with a weight of its own is.
+enum class Heads : std::uint8_t {
+    own,
+    copies,  ///< That of the embedding, too, whose weights it has.
+};
+
 /// The rules of all rows whose parameters the network has.
 std::vector<TensorRule> rules_of(const Family& family, const LanguageModel& model,
-                                 const Network& network, std::string_view prefix) {
+                                 const Network& network, std::string_view prefix, Heads heads) {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < network.weights().size(); ++i)
         names.push_back(network.weight_name(i));
@@ -75,9 +83,9 @@ std::vector<TensorRule> rules_of(const Family& family, const LanguageModel& mode
     for (const TensorRow& row : family.tensors) {
         const std::int64_t count = in_blocks(row.place) ? model.blocks : 1;
         for (std::int64_t block = 0; block < count; ++block) {
-            std::vector<std::string> ours = our_names(model, row, block);
+            std::vector<std::string> ours = our_names(family, model, row, block);
             if (!std::ranges::binary_search(names, ours.front())) continue;
-            const bool copied = row.place == Place::head && model.tied;
+            const bool copied = row.place == Place::head && heads == Heads::copies;
             rules.push_back(
                 {copied ? embedding_name(family, prefix) : their_name(row, prefix, block),
                  std::move(ours), row.form});
@@ -86,10 +94,11 @@ std::vector<TensorRule> rules_of(const Family& family, const LanguageModel& mode
     return rules;
 }
 
-ModelPlan plan_with(const Family& family, const LanguageModel& model, std::string_view prefix) {
+ModelPlan plan_with(const Family& family, const LanguageModel& model, std::string_view prefix,
+                    Heads heads = Heads::own) {
     ModelPlan plan;
     plan.blueprint = blueprint_of(family, model);
-    plan.rules = rules_of(family, model, Network(plan.blueprint), prefix);
+    plan.rules = rules_of(family, model, Network(plan.blueprint), prefix, heads);
     for (const std::string_view buffer : family.buffers)
         plan.buffers.emplace_back(prefix.empty() && buffer.starts_with(family.prefix)
                                       ? buffer.substr(family.prefix.size())
@@ -99,7 +108,7 @@ ModelPlan plan_with(const Family& family, const LanguageModel& model, std::strin
     for (const TensorRow& row : family.tensors)
         if (row.place == Place::head) plan.copies.emplace_back(their_name(row, prefix, 0), table);
     plan.notes.push_back(fmt::format(
-        "tied: \"{}\" is the embedding and the head; the network has a copy for each", table));
+        "tied: \"{}\" is the embedding and the head, and one tensor of the network", table));
     return plan;
 }
 
@@ -136,7 +145,7 @@ void require_chain(const Family& family, const Blueprint& blueprint) {
 
 std::span<const Family> families() {
     static const std::vector<Family> all{llama_family(), qwen2_family(), qwen3_family(),
-                                         gpt2_family()};
+                                         gpt2_family(),  mamba_family(), state_spaces_family()};
     return all;
 }
 
@@ -154,6 +163,12 @@ const Family* family_of_type(std::string_view model_type) {
     return nullptr;
 }
 
+const Family* family_of_config(const nlohmann::json& config) {
+    for (const Family& family : families())
+        if (family.recognise != nullptr && family.recognise(config)) return &family;
+    return nullptr;
+}
+
 Blueprint blueprint_of(const Family& family, const LanguageModel& model) {
     if (model.blocks < 1 || model.blocks > largest_grid / 4)
         throw ShapeError(fmt::format(
@@ -165,6 +180,7 @@ Blueprint blueprint_of(const Family& family, const LanguageModel& model) {
     blueprint.output_features = model.vocabulary;
     blueprint.grid = one_cell(layers.size() - 1);
     blueprint.head = std::move(layers.back());
+    if (model.tied) std::get<Dense>(blueprint.head.variant()).tied = "slot.0.table";
     layers.pop_back();
     blueprint.slots.resize(static_cast<std::size_t>(blueprint.grid.slots()));
     for (std::size_t i = 0; i < layers.size(); ++i)
@@ -173,8 +189,22 @@ Blueprint blueprint_of(const Family& family, const LanguageModel& model) {
 }
 
 ModelPlan plan_of(const Family& family, const LanguageModel& model, const TensorFiles& files) {
-    const bool prefixed = files.entries().contains(embedding_name(family, family.prefix));
-    return plan_with(family, model, prefixed ? family.prefix : std::string_view());
+    const auto has = [&](const TensorRow& row, std::string_view prefix) {
+        return files.entries().contains(their_name(row, prefix, 0));
+    };
+    Family named = family;
+    bool prefixed = false;
+    for (TensorRow& row : named.tensors) {
+        if (!row.other.empty()) {
+            TensorRow other = row;
+            other.theirs = row.other;
+            if (!has(row, family.prefix) && !has(row, "") &&
+                (has(other, family.prefix) || has(other, "")))
+                row = other;
+        }
+        if (row.place == Place::embedding) prefixed = prefixed || has(row, family.prefix);
+    }
+    return plan_with(named, model, prefixed ? family.prefix : std::string_view());
 }
 
 DescribedModel describe(const Family& family, const Network& network,
@@ -183,6 +213,8 @@ DescribedModel describe(const Family& family, const Network& network,
     const std::vector<AnyLayer> chain = chain_of(network.blueprint());
     std::optional<LanguageModel> model = family.describe(chain);
     if (!model) refuse_network(family, "its first layers are others");
+    const auto* head = std::get_if<Dense>(&network.blueprint().head.variant());
+    model->tied = head != nullptr && !head->tied.empty();
     // What a reader of its config gets: a setting without a key is lost.
     std::vector<std::string> ignored;
     const LanguageModel told = read_model_config(
@@ -195,8 +227,8 @@ DescribedModel describe(const Family& family, const Network& network,
                 fmt::format(
                     "layer {} is {}, theirs {}", i, shortened(to_json(chain[i]).dump(), 300),
                     i < theirs.size() ? shortened(to_json(theirs[i]).dump(), 300) : "is none"));
-    model->tied = true;
-    DescribedModel result{*model, plan_with(family, *model, family.prefix)};
+    if (model->tied) return {*model, plan_with(family, *model, family.prefix)};
+    DescribedModel result{*model, plan_with(family, *model, family.prefix, Heads::copies)};
     const auto equal = [&](const PlannedTensor& tensor) {
         if (tensor.rules.size() < 2) return true;
         const auto part = [&](const TensorRule* rule) {
@@ -209,10 +241,8 @@ DescribedModel describe(const Family& family, const Network& network,
         };
         return std::ranges::equal(part(tensor.rules[0]), part(tensor.rules[1]));
     };
-    if (!std::ranges::all_of(planned_tensors(result.plan, network), equal)) {
-        model->tied = false;
-        result = {*model, plan_with(family, *model, family.prefix)};
-    }
+    result.model.tied = std::ranges::all_of(planned_tensors(result.plan, network), equal);
+    if (!result.model.tied) result.plan = plan_with(family, *model, family.prefix);
     return result;
 }
 

@@ -28,10 +28,15 @@ struct LanguageModel {
     std::int64_t sliding = 0;    ///< 0: all positions.
     float epsilon = 0.0F;
     float rope_base = 0.0F;
-    bool tied = false;  ///< One tensor is the embedding and the head.
+    bool tied = false;  ///< One tensor is the embedding and the head, in the network, too.
     bool attention_bias = false;
     bool mlp_bias = false;
     bool normed_heads = false;  ///< Queries and keys, with the same epsilon as all norms.
+    // Of state spaces.
+    std::int64_t state_size = 0;
+    std::int64_t expand = 0;  ///< Channels for each feature.
+    std::int64_t kernel = 0;
+    std::int64_t time_step_rank = 0;  ///< 0: a sixteenth of the features, rounded up.
 };
 
 using LanguageModelMember =
@@ -39,7 +44,8 @@ using LanguageModelMember =
 
 enum class KeyUse : std::uint8_t {
     required,
-    optional,  ///< Missing and null leave the family's default.
+    optional,   ///< Missing and null leave the family's default.
+    automatic,  ///< As optional, and so does "auto".
 };
 /// A key of config.json.
 struct ConfigKey {
@@ -64,6 +70,7 @@ struct TensorRow {
     Place place{};
     std::vector<std::string_view> ours;  ///< In the layer. Left out where it has no such parameter.
     Form form = Form::same;
+    std::string_view other{};  ///< What some files call it instead.
 };
 
 struct Family {
@@ -76,12 +83,18 @@ struct Family {
     std::vector<FixedKey> fixed;
     std::vector<TensorRow> tensors;
     std::vector<std::string_view> buffers;
+    std::vector<std::string_view> unread{};  ///< Keys of config.json that change nothing here.
+    /// Of a block: Place::mixer alone, or Place::mixer and Place::mlp.
+    std::int64_t block_layers = 2;
     /// What keys alone do not say: widths that follow from others, settings in lists of their own.
     void (*complete)(LanguageModel&, const nlohmann::json& config) = nullptr;
-    /// The chain; the head is last.
+    /// The chain; the head is last, and is tied by who asks (blueprint_of).
     std::vector<AnyLayer> (*layers)(const LanguageModel&) = nullptr;
-    /// What a chain may be, or nothing where it is not of the family; `layers` decides.
+    /// What a chain may be, or nothing where it is not of the family; `layers` decides. Null: the
+    /// family is read and never written.
     std::optional<LanguageModel> (*describe)(std::span<const AnyLayer> chain) = nullptr;
+    /// Whether a config without a "model_type" is of the family; null: it never is.
+    bool (*recognise)(const nlohmann::json& config) = nullptr;
 };
 
 /// All of them.
@@ -90,6 +103,8 @@ struct Family {
 [[nodiscard]] std::vector<std::string_view> family_names();
 /// Of a "model_type"; null for another.
 [[nodiscard]] const Family* family_of_type(std::string_view model_type);
+/// Of a config.json that has none; null where nothing tells.
+[[nodiscard]] const Family* family_of_config(const nlohmann::json& config);
 
 /// Reads a config. Throws InputError that names key and value where one is missing, of the wrong
 /// kind, or asks for what is not computed here. Keys that are not read are named in `notes`, but
@@ -104,8 +119,9 @@ struct Family {
 /// The plan to read files by.
 [[nodiscard]] ModelPlan plan_of(const Family& family, const LanguageModel& model,
                                 const TensorFiles& files);
-/// The model that a network is, with the plan to write it by: tied where embedding and head have
-/// the same weights. Throws ConfigError that names the first layer that is not of the family.
+/// The model that a network is, with the plan to write it by: tied where embedding and head are one
+/// tensor, or have the same weights. Throws ConfigError that names the first layer that is not of
+/// the family.
 struct DescribedModel {
     LanguageModel model;
     ModelPlan plan;
@@ -118,5 +134,8 @@ struct DescribedModel {
 [[nodiscard]] Family gpt2_family();
 [[nodiscard]] Family qwen2_family();
 [[nodiscard]] Family qwen3_family();
+[[nodiscard]] Family mamba_family();
+/// The same models as the programs of their authors keep them.
+[[nodiscard]] Family state_spaces_family();
 
 }  // namespace cambrian::models

@@ -112,22 +112,25 @@ LoadedModel load_model(const fs::path& path, std::string_view name,
     const TensorFiles files(path);
     const std::optional<ModelConfig> config = read_config(files);
     const bool has_type = config && !config->type.empty();
+    const Family* family = !config    ? nullptr
+                           : has_type ? family_of_type(config->type)
+                                      : family_of_config(config->json);
     if (name == torch_family ||
-        (name == auto_family && (!has_type || config->type == torch_family)))
+        (name == auto_family && (has_type ? config->type == torch_family : family == nullptr)))
         return load_modules(files, config, options);
-    if (!has_type)
+    if (!has_type && family == nullptr)
         throw InputError(fmt::format(
             "{} has no config.json with a \"model_type\" (a {} is read by it) fetch it, or read "
             "names and shapes with --family torch",
             files.folder().empty() ? "." : files.folder().string(), name));
-    const Family* family = family_of_type(config->type);
     if (family == nullptr || (name != auto_family && family->name != name))
-        throw InputError(
-            fmt::format("{} is of the type \"{}\" ({}) {}", config->source, shortened(config->type),
-                        family == nullptr ? "known are " + known_types()
-                                          : "that is --family " + std::string(family->name),
-                        family == nullptr ? "read names and shapes with --family torch"
-                                          : "leave --family out"));
+        throw InputError(fmt::format("{} is of the type \"{}\" ({}) {}", config->source,
+                                     has_type ? shortened(config->type) : std::string(family->name),
+                                     family == nullptr
+                                         ? "known are " + known_types()
+                                         : "that is --family " + std::string(family->name),
+                                     family == nullptr ? "read names and shapes with --family torch"
+                                                       : "leave --family out"));
     if (is_given(options))
         throw ConfigError(fmt::format(
             "--with, --after, --order, --blocks and --input have no use here ({} says what the "

@@ -73,6 +73,7 @@ void read_member(LanguageModel& model, bool LanguageModel::*member, const nlohma
 void read_key(const ConfigKey& key, const nlohmann::json& config, LanguageModel& model,
               std::string_view source) {
     const auto found = config.find(std::string(key.name));
+    if (key.use == KeyUse::automatic && found != config.end() && *found == "auto") return;
     if (found == config.end() || found->is_null()) {
         if (key.use == KeyUse::required)
             refuse_config(source, key.name, "is missing", "the network follows from it");
@@ -94,6 +95,7 @@ void check_fixed(const FixedKey& key, const nlohmann::json& config, std::string_
 bool is_known(const Family& family, std::string_view key) {
     return std::ranges::find(family.keys, key, &ConfigKey::name) != family.keys.end() ||
            std::ranges::find(family.fixed, key, &FixedKey::name) != family.fixed.end() ||
+           std::ranges::find(family.unread, key) != family.unread.end() ||
            std::ranges::find(harmless, key) != harmless.end() || key.starts_with("rope_") ||
            key.starts_with("summary_");
 }

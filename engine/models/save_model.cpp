@@ -9,6 +9,7 @@
 #include "cambrian/engine/io/safetensors_index.hpp"
 #include "cambrian/engine/models/family.hpp"
 #include "cambrian/engine/models/model_files.hpp"
+#include "cambrian/engine/network/ties.hpp"
 
 namespace cambrian::models {
 namespace {
@@ -27,6 +28,9 @@ WrittenModel written_modules(const Network& network) {
     result.plan.rules = module_rules(network);
     result.config["model_type"] = torch_family;
     result.config["network"] = network_section(network.blueprint());
+    if (tied_slot(network.blueprint().head))
+        result.notes.emplace_back(
+            "tied: the head has no tensor of its own but that of the embedding");
     return result;
 }
 
@@ -35,7 +39,7 @@ WrittenModel written_model(std::string_view name, const Network& network,
     if (name == torch_family) return written_modules(network);
     std::string why;
     for (const Family& family : families()) {
-        if (family.name != name) continue;
+        if (family.name != name || family.describe == nullptr) continue;
         try {
             DescribedModel described = describe(family, network, weights);
             WrittenModel result{

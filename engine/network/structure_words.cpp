@@ -52,6 +52,16 @@ void StructureWords::add(const AnyLayer& layer) {
         add(static_cast<std::uint64_t>(layer.variant().index()));
     else
         add(layer.type());
+    if (const auto* custom = std::get_if<Custom>(&layer.variant())) {
+        add(std::string_view(custom->plugin));
+        if (genes_ == Genes::apart) add(layer.type());
+        add(std::string_view(custom->text(genes_ == Genes::hashed)));
+        for (const Activation activation : custom->activations()) {
+            if (!is_common(activation)) activation_set_ = ActivationSet::any;
+            if (genes_ == Genes::apart)
+                activations_.push_back(static_cast<std::int32_t>(activation));
+        }
+    }
     std::visit(
         [this](const auto& concrete) {
             // Layers in a layer come before or after its fields, so each sets it anew.

@@ -102,11 +102,14 @@ class Run {
         return directory_.path() / "training.cmb";
     }
 
-    /// The settings, and what network.initial holds.
+    /// The settings, what network.initial holds, and plug-ins.
     [[nodiscard]] std::string identity() const {
-        if (!job_.initial) return job_.identity_json;
+        if (!job_.initial && job_.plugins.empty()) return job_.identity_json;
         nlohmann::json whole = nlohmann::json::parse(job_.identity_json);
-        whole["content"]["initial"] = evolve::content_hash(*job_.initial).hex();
+        if (job_.initial) whole["content"]["initial"] = evolve::content_hash(*job_.initial).hex();
+        for (const evolve::PluginIdentity& plugin : job_.plugins)
+            whole["content"]["plugins"][plugin.name] =
+                fmt::format("{} {}", plugin.version, plugin.content.hex());
         return whole.dump();
     }
 
@@ -182,10 +185,10 @@ class Run {
     void tell_sent() {
         const auto [delivered, lost] = sent_->finish();
         if (lost == 0) return;
-        reporter_.warning(fmt::format(
-            "{} of {} observations were lost (nobody took them at {}:{}{} in time)", lost,
-            delivered + lost, job_.watch.to_address->host, job_.watch.to_address->port,
-            job_.watch.to_address->path));
+        reporter_.warning(
+            fmt::format("{} of {} observations were lost (nobody took them at {}:{}{} in time)",
+                        lost, delivered + lost, job_.watch.to_address->host,
+                        job_.watch.to_address->port, job_.watch.to_address->path));
     }
 
     void report_start() {

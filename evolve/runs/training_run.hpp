@@ -40,8 +40,9 @@ struct TrainingJob {
     std::shared_ptr<const evolve::InitialNetworks> initial;  ///< Of network.initial; else null.
     TrainingSettings settings;
     WatchSettings watch;
-    std::vector<std::string> notes;  ///< What somebody should know at the start.
-    bool mixed = false;              ///< A resume may compute with other arithmetic.
+    std::vector<std::string> notes;               ///< What somebody should know at the start.
+    std::vector<evolve::PluginIdentity> plugins;  ///< That the program has loaded.
+    bool mixed = false;                           ///< A resume may compute with other arithmetic.
     std::string identity_json;
     std::string resolved_json;
 

@@ -8,6 +8,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/core/message_text.hpp"
 
 namespace cambrian::evolve {
@@ -88,6 +89,50 @@ nlohmann::ordered_json GenomeRegistry::schema() const {
         }
     }
     return result;
+}
+
+void GenomeRegistry::add_mutation(CustomMutation mutation) {
+    CAMBRIAN_ASSERT(mutation.apply != nullptr);
+    const std::string& key = mutation.key;
+    const bool is_name =
+        !key.empty() && key.size() <= 60 &&
+        key.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
+    if (!is_name || !key.ends_with("_rate")) {
+        throw ConfigError(fmt::format(
+            "\"{}\" cannot be the key of a mutation (it is of small letters, digits and "
+            "_, and ends with _rate) rename it",
+            shortened(key)));
+    }
+    bool taken = key == "layer_insert_rate" ||
+                 std::ranges::find(mutations_, key, &CustomMutation::key) != mutations_.end();
+    field_json::for_each_field<MutationSettings>(
+        [&](const auto& field) { taken = taken || field.name == key; });
+    if (taken) {
+        throw ConfigError(fmt::format(
+            "mutation \"{}\" is registered twice (the key is taken) choose another key", key));
+    }
+    mutations_.push_back(std::move(mutation));
+}
+
+nlohmann::ordered_json GenomeRegistry::mutation_schema() const {
+    auto properties = nlohmann::ordered_json::object();
+    for (const CustomMutation& mutation : mutations_) {
+        nlohmann::ordered_json& node = properties[mutation.key];
+        field_json::describe(node, mutation.rate, from_zero_to_one);
+        node["default"] = mutation.rate;
+        node["x-class"] = "identity";
+        node["description"] = mutation.meaning;
+    }
+    return properties;
+}
+
+void GenomeRegistry::add_plugin(PluginIdentity plugin) {
+    if (std::ranges::find(plugins_, plugin.name, &PluginIdentity::name) != plugins_.end()) {
+        throw ConfigError(fmt::format(
+            "plug-in \"{}\" is loaded twice (a plug-in of that name is there) name it once",
+            plugin.name));
+    }
+    plugins_.push_back(std::move(plugin));
 }
 
 GenomeRegistry standard_genomes() {

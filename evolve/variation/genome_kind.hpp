@@ -94,7 +94,16 @@ struct GenomeType {
     std::function<void(nlohmann::ordered_json& schema)> describe;
 };
 
-/// Kinds of genomes by `genome.type`, passed by value: a program adds its own.
+/// A plug-in that a registry has something of: part of the identity of runs.
+struct PluginIdentity {
+    std::string name;
+    std::string version;
+    Hash128 content;  ///< Of its file.
+    bool operator==(const PluginIdentity&) const = default;
+};
+
+/// Kinds of genomes by `genome.type`, and mutations beside those that come with Cambrian; passed by
+/// value: a program adds its own.
 class GenomeRegistry {
   public:
     /// Throws ConfigError when the name is taken.
@@ -106,8 +115,20 @@ class GenomeRegistry {
     /// What the schema of configs says of the types: "x-variants".
     [[nodiscard]] nlohmann::ordered_json schema() const;
 
+    /// Throws ConfigError where the key is taken or no name.
+    void add_mutation(CustomMutation mutation);
+    [[nodiscard]] const std::vector<CustomMutation>& mutations() const { return mutations_; }
+    /// What the schema of configs says of their rates: "properties" of the section "mutation".
+    [[nodiscard]] nlohmann::ordered_json mutation_schema() const;
+
+    /// Throws ConfigError where one of that name is there.
+    void add_plugin(PluginIdentity plugin);
+    [[nodiscard]] const std::vector<PluginIdentity>& plugins() const { return plugins_; }
+
   private:
     std::map<std::string, GenomeType, std::less<>> types_;
+    std::vector<CustomMutation> mutations_;
+    std::vector<PluginIdentity> plugins_;
 };
 
 /// The kinds that come with Cambrian: volumetric, neat and hyperneat.

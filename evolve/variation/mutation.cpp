@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "cambrian/engine/network/ties.hpp"
 #include "cambrian/evolve/variation/mutation_detail.hpp"
 
 namespace cambrian::evolve {
@@ -21,7 +22,7 @@ class Variator {
         : rng_(rng), settings_(settings), limits_(limits), child_(child), birth_(birth) {}
 
     /// One draw for the genome.
-    void per_genome(float rate, Mutation mutation) {
+    void per_genome(float rate, const MutationOperator& mutation) {
         if (rng_.chance(rate)) {
             apply([&](const Genome& genome) { return draw(mutation, genome); }, mutation);
         }
@@ -29,7 +30,7 @@ class Variator {
 
     /// The same for operators that came later: none where the rate is 0, so that the draws after
     /// them stay what they were.
-    void per_genome_if(float rate, Mutation mutation) {
+    void per_genome_if(float rate, const MutationOperator& mutation) {
         if (rate > 0.0F) {
             per_genome(rate, mutation);
         }
@@ -37,7 +38,7 @@ class Variator {
 
     /// One draw for each gene; the first attempt of a hit is on that gene, later ones on any.
     template <class Gene, class Change>
-    void per_gene(float rate, const std::vector<Gene>& genes, Mutation mutation,
+    void per_gene(float rate, const std::vector<Gene>& genes, const MutationOperator& mutation,
                   const Change& change) {
         for (const Gene& gene : genes) {
             if (rng_.chance(rate)) {
@@ -47,20 +48,29 @@ class Variator {
     }
 
   private:
-    [[nodiscard]] std::optional<Mutant> draw(Mutation mutation, const Genome& genome) {
+    [[nodiscard]] std::optional<Mutant> draw(const MutationOperator& mutation,
+                                             const Genome& genome) {
         return mutation(rng_, settings_, limits_, genome, birth_);
     }
 
+    /// Nothing for a child in which a shared weight would be none any more.
+    static std::optional<Mutant> tied(std::optional<Mutant> child) {
+        if (child && !tie_fault(child->genome.blueprint).empty()) {
+            return std::nullopt;
+        }
+        return child;
+    }
+
     template <class First>
-    void apply(const First& first, Mutation again) {
+    void apply(const First& first, const MutationOperator& again) {
         const Genome& before = child_.structure->genome();
-        std::optional<Mutant> after = first(before);
+        std::optional<Mutant> after = tied(first(before));
         for (int drawn = 1; !after; ++drawn) {
             ++child_.retries;
             if (drawn == draws_per_hit) {
                 return;
             }
-            after = draw(again, before);
+            after = tied(draw(again, before));
         }
         // Whoever goes through the genes of the former structure is not done with it.
         former_.push_back(child_.become(*std::move(after)));
@@ -120,7 +130,9 @@ bool makes_structures(const MutationSettings& settings) {
     return settings.layer_type_rate > 0.0F || settings.layer_insert_rate > 0.0F ||
            settings.link_add_rate > 0.0F || settings.link_drop_rate > 0.0F ||
            settings.layer_remove_rate > 0.0F || settings.layer_widen_rate > 0.0F ||
-           settings.layer_deepen_rate > 0.0F || settings.layer_field_rate > 0.0F;
+           settings.layer_deepen_rate > 0.0F || settings.layer_field_rate > 0.0F ||
+           std::ranges::any_of(settings.custom,
+                               [](const CustomMutation& added) { return added.rate > 0.0F; });
 }
 
 std::optional<Mutant> change_activation(RandomStream& rng, const MutationSettings& settings,
@@ -189,6 +201,9 @@ void mutate_structure(RandomStream& rng, const MutationSettings& settings,
                           mutate_dtype, [&](const Genome& parent, int slot) {
                               return change_dtype(rng, settings, parent, slot);
                           });
+    }
+    for (const CustomMutation& added : settings.custom) {
+        variator.per_genome_if(added.rate, added.apply);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +24,23 @@ inline constexpr std::array<std::string_view, 3> weight_power_schedule_names{"co
 
 /// The longest schedule.
 inline constexpr double largest_births = 1e15;
+
+struct MutationSettings;
+struct GenomeLimits;
+
+/// An operator from elsewhere, see Mutation.
+using MutationOperator = std::function<std::optional<Mutant>(
+    RandomStream& rng, const MutationSettings& settings, const GenomeLimits& limits,
+    const Genome& genome, std::uint64_t birth)>;
+
+/// A mutation that a program or a plug-in adds to those of volumetric genomes: per genome, after
+/// all others, in the order in which they were added. At a rate of 0 it draws nothing.
+struct CustomMutation {
+    std::string key;      ///< Of its rate in the section "mutation": "flip_rate".
+    std::string meaning;  ///< A line for those who choose the rate.
+    MutationOperator apply;
+    float rate = 0.0F;
+};
 
 /// Rates are probabilities per gene (weights, activation, type, toggle) or per genome (insert,
 /// links). `fields` are the keys of the section "mutation"; that of layer_insert_rate may say
@@ -54,6 +72,7 @@ struct MutationSettings {
                               Dtype::int4,    Dtype::ternary,  Dtype::binary};
     /// Of new layers that say nothing themselves: what the network section says.
     ParameterRules rules{};
+    std::vector<CustomMutation> custom{};
     std::vector<std::string> layer_types{"dense", "rms_norm", "residual"};
     std::vector<Activation> activations{Activation::relu,    Activation::silu,
                                         Activation::gelu,    Activation::tanh,

@@ -40,6 +40,10 @@ void set_fields(L& layer, const L& given, OpenNumbers open) {
 /// Applies what is given for types to a layer and to those in it.
 void set_given(AnyLayer& layer, const std::vector<AnyLayer>& all, OpenNumbers open) {
     for (const AnyLayer& given : all) {
+        auto* const custom = std::get_if<Custom>(&layer.variant());
+        if (custom != nullptr && given.type() == layer.type()) {
+            custom->take_set(std::get<Custom>(given.variant()));
+        }
         std::visit(
             [&]<class L>(L& own) {
                 if (const auto* fields = std::get_if<L>(&given.variant())) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <iosfwd>
 #include <optional>
 #include <string>
@@ -25,6 +26,8 @@ struct CommandContext {
     std::ostream& err;
     const evolve::StrategyRegistry& strategies;
     const evolve::GenomeRegistry& genomes;
+    /// Why a plug-in of the config could not be loaded, for commands that tell it to other ranks.
+    std::exception_ptr plugin_failure{};
 };
 
 /// Of evolve, train and resume.

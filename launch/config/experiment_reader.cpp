@@ -25,10 +25,9 @@ namespace fs = std::filesystem;
 /// A section of a complete config, without what the program reads by itself.
 template <class Settings>
 Settings section(const Json& config, const char* name,
-                 std::initializer_list<std::string_view> others = {}) {
+                 const std::vector<std::string_view>& others = {}) {
     Settings settings;
-    field_json::read_fields(settings, nlohmann::json(config.at(name)), name,
-                            std::vector<std::string_view>(others));
+    field_json::read_fields(settings, nlohmann::json(config.at(name)), name, others);
     return settings;
 }
 
@@ -90,6 +89,35 @@ std::vector<AnyLayer> new_layers(const Json& given, const std::string& path) {
     return layers;
 }
 
+/// Keys of the section "mutation" that no row of its settings is.
+std::vector<std::string_view> other_mutation_keys(const evolve::MutationSettings& settings) {
+    std::vector<std::string_view> keys{"layer_insert_rate", "layers"};
+    for (const evolve::CustomMutation& added : settings.custom) keys.push_back(added.key);
+    return keys;
+}
+
+/// The rates of mutations that programs and plug-ins have added.
+void read_custom_rates(evolve::MutationSettings& settings, const Json& section,
+                       const std::string& path) {
+    for (evolve::CustomMutation& added : settings.custom)
+        if (const auto rate = section.find(added.key); rate != section.end())
+            field_json::read(added.rate, nlohmann::json(*rate), json_read::member(path, added.key),
+                             from_zero_to_one);
+}
+
+evolve::MutationSettings mutation_settings(const Json& config,
+                                           const std::vector<evolve::CustomMutation>& added) {
+    evolve::MutationSettings keys;
+    keys.custom = added;
+    auto settings =
+        section<evolve::MutationSettings>(config, "mutation", other_mutation_keys(keys));
+    settings.custom = added;
+    read_custom_rates(settings, config.at("mutation"), "mutation");
+    settings.layers = new_layers(config.at("mutation").at("layers"), "mutation.layers");
+    settings.rules = network_rules(nlohmann::json(config.at("network")));
+    return settings;
+}
+
 /// Throws ConfigError where nobody would be born on an island.
 void check_births(const evolve::PopulationSettings& settings, std::uint64_t islands) {
     if (evolve::elite_count(settings) < settings.size) return;
@@ -128,11 +156,12 @@ void read_islands(const ResolvedConfig& config, distributed::Experiment& experim
         evolve::IslandVariation& island = experiment.variation.islands.emplace_back();
         constexpr const char* insertion = "layer_insert_rate";
         island.mutation = on_island(experiment.variation.mutation, overrides[i], "mutation", path,
-                                    {insertion, "layers"});
+                                    other_mutation_keys(experiment.variation.mutation));
         island.splice = on_island(experiment.variation.splice, overrides[i], "splice", path);
         const auto own = overrides[i].find("mutation");
         if (own == overrides[i].end()) continue;
         const std::string place = path + ".mutation";
+        read_custom_rates(island.mutation, *own, place);
         if (own->contains(insertion) && own->at(insertion) != "auto")
             field_json::read(island.mutation.layer_insert_rate, nlohmann::json(own->at(insertion)),
                              json_read::member(place, insertion), from_zero_to_one);
@@ -332,6 +361,13 @@ Json engine_section(std::span<const std::string> overrides) {
     return resolve(document, Schema()).effective->at("engine");
 }
 
+void check_plugins(const Json& config, const std::vector<evolve::PluginIdentity>& loaded) {
+    if (config.at("engine").at("plugins").empty() || !loaded.empty()) return;
+    throw ConfigError(
+        "engine.plugins is set (this program has loaded no plug-in) run it by 'cambrian', or load "
+        "them by evolve::load_plugin");
+}
+
 distributed::Experiment make_experiment(const ResolvedConfig& config, const Schema& schema,
                                         const evolve::TaskRegistry& tasks,
                                         const evolve::StrategyRegistry& strategies,
@@ -364,11 +400,9 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.variation.founder = std::move(founder.blueprint);
     experiment.variation.initial = std::move(founder.initial);
     experiment.variation.limits.time = experiment.task->signature().time;
-    experiment.variation.mutation =
-        section<evolve::MutationSettings>(json, "mutation", {"layer_insert_rate", "layers"});
-    experiment.variation.mutation.layers =
-        new_layers(json.at("mutation").at("layers"), "mutation.layers");
-    experiment.variation.mutation.rules = network_rules(nlohmann::json(json.at("network")));
+    experiment.variation.mutation = mutation_settings(json, genomes.mutations());
+    experiment.plugins = genomes.plugins();
+    check_plugins(json, experiment.plugins);
     settle_insertion(config, experiment);
     experiment.notes.insert(experiment.notes.end(), founder.notes.begin(), founder.notes.end());
     if (const auto& initial = experiment.variation.initial;

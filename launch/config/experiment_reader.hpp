@@ -43,6 +43,9 @@ struct ResolvedConfig {
 /// The section engine that the command line gives to a command without a config.
 [[nodiscard]] Json engine_section(std::span<const std::string> overrides);
 
+/// Throws ConfigError where a config names plug-ins and the program has loaded none.
+void check_plugins(const Json& config, const std::vector<evolve::PluginIdentity>& loaded);
+
 struct Founder;
 /// What an experiment is made for; only evolution changes networks.
 enum class Purpose : std::uint8_t { evolve, evaluate };

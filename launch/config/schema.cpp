@@ -59,7 +59,8 @@ Schema::Schema(const evolve::TaskRegistry& tasks, const evolve::GenomeRegistry& 
     : Schema(schema_text(), tasks, genomes) {}
 
 Schema::Schema(std::string_view text, const evolve::TaskRegistry& tasks,
-               const evolve::GenomeRegistry& genomes) {
+               const evolve::GenomeRegistry& genomes)
+    : plugins_(genomes.plugins()) {
     Json root = Json::parse(text);
     add_settings(root, tasks, genomes);
     root_ = std::make_shared<const Json>(std::move(root));

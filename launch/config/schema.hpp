@@ -41,6 +41,8 @@ class Schema {
            const evolve::GenomeRegistry& genomes = evolve::standard_genomes());
 
     [[nodiscard]] const Json& root() const { return *root_; }
+    /// Of the registry that it was made with: what configs are read with.
+    [[nodiscard]] const std::vector<evolve::PluginIdentity>& plugins() const { return plugins_; }
     /// The node itself, or what its "$ref" names.
     [[nodiscard]] const Json& resolve(const Json& node) const;
 
@@ -74,6 +76,7 @@ class Schema {
                  std::vector<SchemaKey>& found) const;
 
     std::shared_ptr<const Json> root_;
+    std::vector<evolve::PluginIdentity> plugins_;
 };
 
 /// What a value may be, in words: "an integer of at least 1", "one of \"births\", \"genomes\"".

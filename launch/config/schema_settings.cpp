@@ -66,8 +66,11 @@ Json said(const evolve::TaskRegistry& tasks, const evolve::GenomeRegistry& genom
     properties["training"] = training_section();
     properties["splice"] = section<evolve::SpliceSettings>();
     properties["mutation"] = section<evolve::MutationSettings>();
+    const Json added = genomes.mutation_schema();
+    for (const auto& [key, node] : added.items())
+        properties["mutation"]["properties"][key] = node;
     field_json::describe_choice(properties["mutation"]["properties"]["layer_types"]["items"],
-                                layer_types());
+                                known_layer_types());
     properties["distributed"] = section<distributed::DistributionSettings>();
     properties["log"] = section<distributed::LogSettings>();
     properties["checkpoint"] = section<distributed::CheckpointSettings>();

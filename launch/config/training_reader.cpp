@@ -202,6 +202,8 @@ distributed::TrainingJob make_training(const ResolvedConfig& config, const Schem
     if (job.keeps_weights()) job.settings.initial_weights = job.initial->genomes.front().weights;
     job.mixed = json.at("engine").at("mixed").get<bool>();
     job.watch = watch_of(json.at("training").at("observe"));
+    job.plugins = schema.plugins();
+    check_plugins(json, job.plugins);
     job.identity_json = identity_text(schema, *config.written);
     job.resolved_json = config.written->dump(2);
     return job;

@@ -21,8 +21,9 @@ bool lacks_preparation(const distributed::NetworkFile& network) {
 
 evolve::Preparation prepared_again(const std::string& path, const distributed::NetworkFile& network,
                                    std::span<const std::string> overrides,
-                                   const evolve::TaskRegistry& tasks) {
-    const Schema schema(tasks);
+                                   const evolve::TaskRegistry& tasks,
+                                   const evolve::GenomeRegistry& genomes) {
+    const Schema schema(tasks, genomes);
     std::string why;
     try {
         const ResolvedConfig config = config_of_network(path, network, "", overrides, schema);
@@ -97,8 +98,10 @@ std::string grouped_lines(std::string_view head, const Items& items, const Name&
 evolve::Preparation preparation_of(const std::string& network_path,
                                    const distributed::NetworkFile& network,
                                    std::span<const std::string> overrides,
-                                   const evolve::TaskRegistry& tasks) {
-    if (lacks_preparation(network)) return prepared_again(network_path, network, overrides, tasks);
+                                   const evolve::TaskRegistry& tasks,
+                                   const evolve::GenomeRegistry& genomes) {
+    if (lacks_preparation(network))
+        return prepared_again(network_path, network, overrides, tasks, genomes);
     if (!overrides.empty())
         throw ConfigError(fmt::format(
             "--set {} has no use here ({} needs no config: it says itself how its rows are "

@@ -22,7 +22,8 @@ namespace cambrian::launch {
 [[nodiscard]] evolve::Preparation preparation_of(const std::string& network_path,
                                                  const distributed::NetworkFile& network,
                                                  std::span<const std::string> overrides,
-                                                 const evolve::TaskRegistry& tasks);
+                                                 const evolve::TaskRegistry& tasks,
+                                                 const evolve::GenomeRegistry& genomes);
 
 /// Of the child of two networks with equally many inputs and outputs: that of the fitter one. What
 /// is not as both say is added to `note`, a line. Throws ConfigError when the two read other

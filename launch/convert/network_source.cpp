@@ -14,7 +14,8 @@
 
 namespace cambrian::launch {
 
-NetworkSource network_source(const std::string& path, const evolve::TaskRegistry& tasks) {
+NetworkSource network_source(const std::string& path, const evolve::TaskRegistry& tasks,
+                             const evolve::GenomeRegistry& genomes) {
     const ConfigDocument document = read_config(path, {});
     const Json& json = *document.json;
     if (!json.contains("task")) {
@@ -36,7 +37,7 @@ NetworkSource network_source(const std::string& path, const evolve::TaskRegistry
             throw ShapeError(fmt::format("{}: {}", path, error.what()));
         }
     }
-    const Schema schema(tasks);
+    const Schema schema(tasks, genomes);
     const ResolvedConfig config =
         json.contains("training") ? resolve_training(document, schema) : resolve(document, schema);
     const auto task = make_task(config, tasks);

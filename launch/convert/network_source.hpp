@@ -19,6 +19,7 @@ struct NetworkSource {
 /// network section that tells them itself (cambrian convert writes such). Throws ConfigError,
 /// ShapeError or InputError.
 [[nodiscard]] NetworkSource network_source(const std::string& path,
-                                           const evolve::TaskRegistry& tasks);
+                                           const evolve::TaskRegistry& tasks,
+                                           const evolve::GenomeRegistry& genomes);
 
 }  // namespace cambrian::launch

@@ -17,6 +17,9 @@ class CommandLine {
     int run(std::vector<std::string> arguments);
 
   private:
+    /// Adds what the plug-ins of the command line and of configs bring to the registries.
+    void load_plugins();
+    void load_plugins_of(const CLI::App& sub);
     CLI::App& add(const char* name, const char* description, const char* examples,
                   std::function<int()> command);
 
@@ -68,6 +71,9 @@ class CommandLine {
     /// The sub-commands with their options.
     [[nodiscard]] Json commands() const;
 
+    evolve::TaskRegistry tasks_;
+    evolve::GenomeRegistry genomes_;
+    std::vector<std::string> plugins_;  ///< Of --plugin.
     CommandContext context_;
     CLI::App app_;
     std::function<int()> command_;

@@ -1,20 +1,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/version.hpp"
+#include "cambrian/evolve/plugins/plugin_library.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/config/nearest.hpp"
+#include "cambrian/launch/config/plugin_files.hpp"
 #include "cambrian/launch/main.hpp"
 #include "cambrian/launch/process.hpp"
 #include "cambrian/launch/program/command_line.hpp"
 
 namespace cambrian::launch {
 
-CommandLine::CommandLine(const CommandContext& context) : context_(context) {
+CommandLine::CommandLine(const CommandContext& context)
+    : tasks_(context.tasks), genomes_(context.genomes), context_{tasks_,      context.out,
+                                                                 context.err, context.strategies,
+                                                                 genomes_,    nullptr} {
     app_.description("Evolves neural networks, on one rank or many, and trains them.");
     app_.name("cambrian");
     app_.require_subcommand(1);
@@ -71,13 +78,58 @@ int CommandLine::run(std::vector<std::string> arguments) {
         if (launcher_rank() == 0) context_.err << "cambrian: error: " << usage(error) << '\n';
         return exit_config;
     }
+    load_plugins();
     return command_();
+}
+
+void CommandLine::load_plugins() {
+    for (const CLI::App* sub : app_.get_subcommands()) {
+        try {
+            load_plugins_of(*sub);
+        } catch (const Error&) {
+            // These meet other ranks first, and end them all.
+            if (sub->get_name() != "evolve" && sub->get_name() != "resume") throw;
+            context_.plugin_failure = std::current_exception();
+        }
+    }
+}
+
+void CommandLine::load_plugins_of(const CLI::App& sub) {
+    std::vector<std::filesystem::path> files(plugins_.begin(), plugins_.end());
+    const CLI::Option* const set = sub.get_option_no_throw("--set");
+    const std::vector<std::string> overrides =
+        set == nullptr ? std::vector<std::string>() : set->results();
+    for (const CLI::Option* option : sub.get_options()) {
+        if (!option->get_positional() && option->get_name() != "--config") continue;
+        for (const std::string& source : option->results())
+            for (std::filesystem::path& file : plugin_files(source, overrides))
+                files.push_back(std::move(file));
+    }
+    // Networks of one run name its plug-ins each.
+    std::vector<std::filesystem::path> loaded;
+    for (const std::filesystem::path& file : files) {
+        std::error_code error;
+        const std::filesystem::path canonical = std::filesystem::weakly_canonical(file, error);
+        if (std::ranges::find(loaded, canonical) != loaded.end()) continue;
+        loaded.push_back(canonical);
+        evolve::load_plugin(file, {tasks_, genomes_});
+    }
 }
 
 CLI::App& CommandLine::add(const char* name, const char* description, const char* examples,
                            std::function<int()> command) {
     CLI::App& sub = *app_.add_subcommand(name, description);
     sub.footer(std::string("Examples:\n") + examples);
+    // A run has them in its config, engine.plugins; these read no networks and no keys.
+    static constexpr std::array<std::string_view, 12> without{
+        "evolve",  "resume",     "train",       "trials",   "sweep", "status",
+        "devices", "adaptation", "individuals", "tokenize", "ops",   "validate"};
+    if (std::ranges::find(without, name) == without.end())
+        sub.add_option("--plugin", plugins_,
+                       "Load a shared object with tasks, layers or mutations (repeatable); those "
+                       "of a config beside a network are found by themselves")
+            ->allow_extra_args(false)
+            ->type_name("FILE");
     sub.final_callback([this, command = std::move(command)] { command_ = command; });
     return sub;
 }

@@ -66,11 +66,9 @@ double difference(const NetworkFile& file, const std::string& name) {
 constexpr double tolerance = 1e-5;
 
 /// Models with a config.json, and the family to write them as.
-const std::vector<std::pair<std::string, std::string>> with_config{{"llama", "llama"},
-                                                                   {"mistral", "llama"},
-                                                                   {"qwen2", "qwen"},
-                                                                   {"qwen3", "qwen"},
-                                                                   {"gpt2", "gpt2"}};
+const std::vector<std::pair<std::string, std::string>> with_config{
+    {"llama", "llama"}, {"mistral", "llama"}, {"qwen2", "qwen"},     {"qwen3", "qwen"},
+    {"gpt2", "gpt2"},   {"mamba", "mamba"},   {"mamba_ssm", "mamba"}};
 
 /// Models of names and shapes alone, and what those do not tell.
 const std::vector<std::pair<std::string, Arguments>> without_config{
@@ -160,7 +158,8 @@ TEST_F(ModelConversion, TensorsAreWrittenAsTheyWereRead) {
 }
 
 TEST_F(ModelConversion, TiedWeightsAreToldAndWrittenOnce) {
-    static_cast<void>(read("qwen2"));
+    NetworkFile file = read("qwen2");
+    EXPECT_EQ(std::get<Dense>(file.genome.blueprint.head.variant()).tied, "slot.0.table");
     EXPECT_THAT(said_,
                 HasSubstr("tied: \"model.embed_tokens.weight\" is the embedding and the head"));
     const Result written = convert({path("qwen2.cmb"), path("out"), "--family", "qwen"});
@@ -176,6 +175,21 @@ TEST_F(ModelConversion, TiedWeightsAreToldAndWrittenOnce) {
     write_safetensors(path("out/model.safetensors"), content);
     EXPECT_THAT(fails(3, {path("out"), path("again.cmb")}),
                 HasSubstr("tensors \"lm_head.weight\" and \"model.embed_tokens.weight\" differ"));
+
+    // A network with two copies that are equal is written as one tensor, too; others are two.
+    std::get<Dense>(file.genome.blueprint.head.variant()).tied.clear();
+    std::vector<float>& weights = file.genome.weights;
+    constexpr std::ptrdiff_t table = 12 * 8;
+    const std::vector<float> copy(weights.begin(), weights.begin() + table);
+    weights.insert(weights.end(), copy.begin(), copy.end());
+    write_network(path("copies.cmb"), file);
+    ASSERT_EQ(convert({path("copies.cmb"), path("one"), "--family", "qwen"}).code, 0);
+    EXPECT_FALSE(
+        read_safetensors(path("one/model.safetensors")).tensors.contains("lm_head.weight"));
+    weights.back() += 1.0F;
+    write_network(path("copies.cmb"), file);
+    ASSERT_EQ(convert({path("copies.cmb"), path("two"), "--family", "qwen"}).code, 0);
+    EXPECT_TRUE(read_safetensors(path("two/model.safetensors")).tensors.contains("lm_head.weight"));
 }
 
 TEST_F(ModelConversion, NothingIsDroppedOrMadeUp) {
@@ -247,6 +261,48 @@ TEST_F(ModelConversion, ConfigsThatAskForMoreAreRefused) {
                 HasSubstr("is of the type \"llama\" (that is --family llama)"));
     EXPECT_THAT(fails(2, {path("out"), path("again.cmb"), "--heads", "4"}),
                 HasSubstr("have no use here"));
+}
+
+TEST_F(ModelConversion, StateSpacesThatAskForMoreAreRefused) {
+    struct Case {
+        std::string model;
+        nlohmann::json change;
+        std::string text;
+    };
+    for (const Case& c : std::vector<Case>{
+             {"mamba", {{"use_bias", true}}, "\"use_bias\" is true (computed here is false)"},
+             {"mamba", {{"use_conv_bias", false}}, "\"use_conv_bias\" is false"},
+             {"mamba", {{"intermediate_size", 13}}, "\"intermediate_size\" is 13 (channels are"},
+             {"mamba",
+              {{"time_step_rank", "wide"}},
+              "\"time_step_rank\" is \"wide\" (it is a count"},
+             {"mamba", {{"model_type", "mamba2"}}, "is of the type \"mamba2\" (known are"},
+             {"mamba_ssm", {{"ssm_cfg", {{"layer", "Mamba2"}}}}, "\"layer\": \"Mamba2\" (computed"},
+             {"mamba_ssm",
+              {{"ssm_cfg", {{"headdim", 4}}}},
+              "\"ssm_cfg\" has \"headdim\" (known are"},
+             {"mamba_ssm", {{"ssm_cfg", {{"d_state", 0}}}}, "\"d_state\" is 0 (it is a count"},
+             {"mamba_ssm", {{"ssm_cfg", 3}}, "\"ssm_cfg\" is 3 (it is an object"},
+             {"mamba_ssm", {{"rms_norm", false}}, "\"rms_norm\" is false"},
+             {"mamba_ssm", {{"attn_layer_idx", {0}}}, "\"attn_layer_idx\" is [0]"},
+             {"mamba_ssm", {{"pad_vocab_size_multiple", 1}}, "(the network needs [13"}}) {
+        const auto folder = cambrian::test::golden_model(c.model);
+        nlohmann::json config;
+        std::ifstream(folder / "config.json") >> config;
+        config.update(c.change);
+        directory_.write("changed/config.json", config.dump());
+        std::filesystem::copy_file(folder / "model.safetensors", path("changed/model.safetensors"),
+                                   std::filesystem::copy_options::overwrite_existing);
+        EXPECT_THAT(fails(3, {path("changed"), path("again.cmb")}), HasSubstr(c.text))
+            << c.change.dump();
+    }
+    // What the family has no setting for: another way to weigh what comes in.
+    NetworkFile file = read("mamba");
+    std::get<Mamba>(file.genome.blueprint.slots[1]->layer.variant()).discretization =
+        Discretization::zero_order_hold;
+    write_network(path("zoh.cmb"), file);
+    EXPECT_THAT(fails(2, {path("zoh.cmb"), path("out"), "--family", "mamba"}),
+                HasSubstr("cannot be written as mamba (layer 1 is"));
 }
 
 TEST_F(ModelConversion, WhatShapesDoNotTellIsAskedFor) {

@@ -38,7 +38,7 @@ const std::vector<Text>& further_uses() {
              {"type": "dense", "out": 4}, {"type": "dense", "out": 2, "init": "zeros"}]})",
          {3}},
         {"mamba_euler",
-         R"({"type": "mamba", "state": 2, "expand": 2, "kernel": 3, "discretization": "euler"})",
+         R"({"type": "mamba", "state": 2, "expand": 2, "kernel": 3, "discretization": "euler", "epsilon": 0.01})",
          {3}},
         {"rms_norm_of_a_sequence", R"({"type": "rms_norm", "features": 4})", {3, 4}},
         {"rnn_of_an_image", R"({"type": "rnn", "hidden": 2})", {2, 2}},

@@ -34,8 +34,9 @@ struct Halves {
 };
 
 /// What enters the block, [.., D] each.
-Halves enter(Var x, const Weights& weights) {
-    const Var both = project(rms_norm(x, weights.gain), weights.in_proj);
+Halves enter(Var x, const Weights& weights, float epsilon) {
+    const Var both =
+        project(rms_norm(x, weights.gain, static_cast<double>(epsilon)), weights.in_proj);
     const std::int64_t channels = both.shape()[-1] / 2;
     return {slice(both, -1, 0, channels), slice(both, -1, channels, channels)};
 }
@@ -75,7 +76,7 @@ std::string_view Mamba::fault() const {
     if (state_size < 1 || state_size > widest_layer) return "state is 1 or more";
     if (expand < 1 || expand > widest_layer) return "expand is 1 or more";
     if (kernel < 2 || kernel > widest_layer) return "kernel is 2 or more";
-    return {};
+    return epsilon_fault(epsilon);
 }
 
 void Mamba::resolve(const Shape& input) {
@@ -121,7 +122,7 @@ StepResult Mamba::step(Var x, std::span<const Var> state, const LayerOperands& o
     const Weights weights(operands);
     const std::int64_t rows = x.shape().elements() / features;
     const std::int64_t d = channels();
-    const Halves halves = enter(shaped(x, {rows, features}), weights);
+    const Halves halves = enter(shaped(x, {rows, features}), weights, epsilon);
     const Var inputs = shaped(state[0], {rows, kernel - 1, d});
     const std::array parts{inputs, reshape(halves.u, {rows, 1, d})};
     const Var window = concat(parts, 1);
@@ -139,7 +140,7 @@ Var Mamba::sequence(Var x, const LayerOperands& operands) const {
     const Weights weights(operands);
     const std::int64_t batch = x.shape()[0];
     const Var rows = shape_rows(x, operands.row.rank(), {features});
-    const Halves halves = enter(rows, weights);
+    const Halves halves = enter(rows, weights, epsilon);
     const Var filtered = causal_conv1d(halves.u, weights.filter(), weights.conv_bias);
     const Var zero = broadcast(constant(*x.graph, 0.0), {batch, channels(), state_size});
     const Var y = scan_from(filtered, zero, weights, discretization).y;

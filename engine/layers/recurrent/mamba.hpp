@@ -30,6 +30,7 @@ struct Mamba {
     std::int64_t kernel = 4;
     std::int64_t dt_rank = 0;
     Discretization discretization = Discretization::zero_order_hold;
+    float epsilon = 1e-6F;
 
     static constexpr auto fields = std::tuple{
         Field{"features", &Mamba::features, "0: all elements of a row"},
@@ -40,6 +41,7 @@ struct Mamba {
         Field{"discretization", &Mamba::discretization,
               "zoh: zero-order hold; euler: what comes in is weighed by the step alone"}
             .later(),
+        Field{"epsilon", &Mamba::epsilon, "Of the norm before the block."}.later(),
     };
 
     static Mamba example() {

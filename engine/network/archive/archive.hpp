@@ -107,6 +107,7 @@ class ArchiveReader {
     void read_width(std::int64_t& value, std::int64_t least = 0);
     void read_widths(std::vector<std::int64_t>& values);
     void read_layers(std::vector<AnyLayer>& layers);
+    void read(Custom& layer);
     template <class Value>
     void scalar(Value& value);
     template <class Values>

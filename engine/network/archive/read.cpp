@@ -4,12 +4,15 @@
 #include <array>
 #include <cereal/archives/portable_binary.hpp>
 #include <istream>
+#include <nlohmann/json.hpp>
 #include <streambuf>
 #include <type_traits>
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
+#include "cambrian/engine/core/json/json_text.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
@@ -185,6 +188,32 @@ void ArchiveReader::read_layers(std::vector<AnyLayer>& layers) {
     for (AnyLayer& layer : layers) read(layer);
 }
 
+void ArchiveReader::read(Custom& layer) {
+    std::string plugin;
+    std::string type;
+    std::string text;
+    read(plugin);
+    read(type);
+    read(text);
+    const auto told = [](const std::string& name) { return shortened(name, 60); };
+    std::optional<Custom> found = default_custom(type);
+    if (!found || found->plugin != plugin)
+        throw InputError(fmt::format(
+            "{} has a layer \"{}\" of the plug-in \"{}\" ({}) load it with --plugin FILE, or name "
+            "it "
+            "in engine.plugins of a config",
+            state_->source, told(type), told(plugin),
+            found ? fmt::format("\"{}\" that is loaded has another one of that name", found->plugin)
+                  : "which is not loaded"));
+    if (const auto fault = json_text::fault(text)) fail("the fields of a layer are no JSON");
+    try {
+        found->read_fields(json_text::parse(text), told(type), {});
+    } catch (const Error& error) {
+        fail(error.what());
+    }
+    layer = *std::move(found);
+}
+
 void ArchiveReader::read(AnyLayer& layer) {
     if (state_->depth == deepest_nesting) fail("its layers are nested too deeply");
     ++state_->depth;
@@ -197,8 +226,17 @@ void ArchiveReader::read(AnyLayer& layer) {
     };
     const bool has_rules = take(rules_mark);
     const bool later = take(later_mark);
-    std::optional<AnyLayer> result = default_layer(type);
-    if (!result) fail(unknown_layer_type(type.substr(0, 40)));
+    std::optional<AnyLayer> result;
+    if (type == Custom::name) {
+        Custom custom;
+        read(custom);
+        result = AnyLayer(std::move(custom));
+    } else {
+        result = default_layer(type);
+        // Layers of plug-ins are told as such.
+        if (!result || std::holds_alternative<Custom>(result->variant()))
+            fail(unknown_layer_type(type.substr(0, 40)));
+    }
     const auto field = [this, later](const auto& self, auto& value, const FieldRange& range) {
         using Value = std::remove_cvref_t<decltype(value)>;
         if constexpr (std::is_same_v<Value, std::vector<AnyLayer>>) {

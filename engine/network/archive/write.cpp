@@ -94,8 +94,14 @@ void ArchiveWriter::write(std::span<const std::byte> bytes) {
 void ArchiveWriter::write(const AnyLayer& layer) {
     const bool later =
         std::visit([](const auto& concrete) { return uses_later(concrete); }, layer.variant());
-    write(std::string(layer.type()) + (later ? later_mark : "") +
+    const auto* custom = std::get_if<Custom>(&layer.variant());
+    write(std::string(custom != nullptr ? Custom::name : layer.type()) + (later ? later_mark : "") +
           (layer.rules.plain() ? "" : rules_mark));
+    if (custom != nullptr) {
+        write(std::string_view(custom->plugin));
+        write(custom->type());
+        write(std::string_view(custom->text()));
+    }
     const auto field = [this, later](const auto& self, const auto& value) {
         using Value = std::remove_cvref_t<decltype(value)>;
         if constexpr (std::ranges::range<Value> && !std::is_same_v<Value, std::string>) {

@@ -126,7 +126,7 @@ int activations_command(const CommandContext& context, bool json) {
 
 Json layers_json() {
     Json list = Json::array();
-    for (const std::string_view name : layer_types())
+    for (const std::string_view name : known_layer_types())
         list.push_back(json_of(documentation(*default_layer(name))));
     return list;
 }
@@ -155,7 +155,7 @@ int layers_command(const CommandContext& context, const LayersOptions& options) 
         context.out << found.dump(2) << '\n';
         return exit_done;
     }
-    for (const std::string_view name : layer_types())
+    for (const std::string_view name : known_layer_types())
         if (type.empty() || type == name)
             context.out << text_of(documentation(*default_layer(name)));
     return exit_done;

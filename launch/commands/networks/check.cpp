@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 evolve::Genome genome_of(const CommandContext& context, const CheckOptions& options) {
     if (fs::path(options.network).extension() == ".cmb")
         return distributed::read_network(options.network).genome;
-    const NetworkSource source = network_source(options.network, context.tasks);
+    const NetworkSource source = network_source(options.network, context.tasks, context.genomes);
     RandomStream rng(random_key(options.check.seed, "check.weights"), 0);
     return evolve::sample_genome(source.blueprint, rng, 0);
 }

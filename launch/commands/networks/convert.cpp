@@ -48,7 +48,7 @@ Read read_tensors(const CommandContext& context, const ConvertOptions& options) 
     rename(content, options.renames, options.input);
     if (options.network.empty())
         return {distributed::from_safetensors(content, std::nullopt, options.input), ""};
-    const NetworkSource source = network_source(options.network, context.tasks);
+    const NetworkSource source = network_source(options.network, context.tasks, context.genomes);
     NetworkFile file = distributed::from_safetensors(content, source.blueprint, options.input);
     file.identity_json = source.identity_json;
     if (source.preparation) file.preparation = source.preparation;
@@ -56,7 +56,7 @@ Read read_tensors(const CommandContext& context, const ConvertOptions& options) 
 }
 
 Read read_json(const CommandContext& context, const ConvertOptions& options) {
-    const NetworkSource source = network_source(options.input, context.tasks);
+    const NetworkSource source = network_source(options.input, context.tasks, context.genomes);
     RandomStream rng(random_key(options.seed.value_or(1), "convert"), 0);
     NetworkFile file;
     file.genome = evolve::sample_genome(source.blueprint, rng, 0);

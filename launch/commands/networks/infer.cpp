@@ -128,7 +128,9 @@ Answering answering(const CommandContext& context, const InferOptions& options,
     if (options.raw && !others.empty())
         throw ConfigError("--set has no use with --raw (no task prepares the rows) leave it out");
     const evolve::Preparation plain = evolve::plain_preparation(one.file.genome.blueprint);
-    one.preparation = options.raw ? plain : preparation_of(path, one.file, others, context.tasks);
+    one.preparation = options.raw
+                          ? plain
+                          : preparation_of(path, one.file, others, context.tasks, context.genomes);
     if (!options.raw && !one.file.preparation && one.preparation == plain)
         context.err << path
                     << " does not say how its rows are prepared: columns are read by position, as "

@@ -57,6 +57,7 @@ std::filesystem::path resumed(const RunOptions& options) {
 /// --print-config and --dry-run: no run, no MPI; the other ranks of a job have nothing to say.
 int show(const CommandContext& context, const RunOptions& options) {
     if (launcher_rank() != 0) return exit_done;
+    if (context.plugin_failure) std::rethrow_exception(context.plugin_failure);
     const Schema schema(context.tasks, context.genomes);
     const Job job = read_job(options, schema);
     if (options.print_config) {
@@ -256,7 +257,7 @@ struct ReadJob {
 
 /// MPI waits as long as the config says, so the config is read before; what is wrong with it is
 /// told once MPI runs, when rank 0 can end the whole job.
-ReadJob read_ahead(const RunOptions& options, const Schema& schema) {
+ReadJob read_ahead(const CommandContext& context, const RunOptions& options, const Schema& schema) {
     ReadJob read;
     const auto take_times = [&read](const Json& config) {
         const Json& section = config.at("distributed");
@@ -265,6 +266,7 @@ ReadJob read_ahead(const RunOptions& options, const Schema& schema) {
     };
     take_times(with_defaults(schema, Json::object()));
     try {
+        if (context.plugin_failure) std::rethrow_exception(context.plugin_failure);
         read.job = read_job(options, schema);
         take_times(*read.job.config.effective);
     } catch (...) {
@@ -277,7 +279,7 @@ int run_job(const CommandContext& context, const RunOptions& options) {
     // Before and after MPI too: starting and ending it takes a while.
     const SignalGuard signals;
     const Schema schema(context.tasks, context.genomes);
-    const ReadJob read = read_ahead(options, schema);
+    const ReadJob read = read_ahead(context, options, schema);
     distributed::MpiSession session(read.start_seconds, announce_mpi());
     session.set_lease(read.lease_seconds);
     if (session.rank() == 0) record_start();
@@ -285,8 +287,11 @@ int run_job(const CommandContext& context, const RunOptions& options) {
     int code = exit_failed;
     bool coordinating = session.rank() == 0;
     try {
-        if (read.failure) std::rethrow_exception(read.failure);
         distributed::Communicator communicator = session.communicator();
+        if (context.plugin_failure && session.rank() != 0)
+            // Whoever starts a job only sees what rank 0 says.
+            distributed::decline(communicator, failure_of(context.plugin_failure).text);
+        if (read.failure) std::rethrow_exception(read.failure);
         code = run_rank({context, options, schema, read.job, communicator,
                          RankPlace{session.local_rank(), session.local_size()}, signals.flag(),
                          coordinating});
@@ -316,6 +321,7 @@ int run_job(const CommandContext& context, const RunOptions& options) {
 
 int run_alone(const CommandContext& context, const RunOptions& options) {
     distributed::Communicator communicator = distributed::make_local_communicator();
+    if (context.plugin_failure) std::rethrow_exception(context.plugin_failure);
     const SignalGuard signals;
     const Schema schema(context.tasks, context.genomes);
     const Job job = read_job(options, schema);

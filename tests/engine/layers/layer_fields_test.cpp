@@ -97,6 +97,7 @@ TEST(LayerFieldsRefused, OutOfRange) {
         {R"({"type": "mamba", "state": 0})", {3}, "state"},
         {R"({"type": "mamba", "expand": 0})", {3}, "expand"},
         {R"({"type": "mamba", "kernel": 1})", {3}, "kernel"},
+        {R"({"type": "mamba", "epsilon": 0})", {3}, "epsilon"},
         {R"({"type": "softmax", "variant": "soft"})", {3}, "variant"},
         {R"({"type": "softmax", "temperature": -1})", {3}, "temperature"},
         {R"({"type": "softmax", "alpha": 2.5})", {3}, "alpha"},

@@ -304,6 +304,58 @@ def gpt2():
     return single(model, config, [affine(layer_norm(row, *last), table) for row in x])
 
 
+def state_spaces(model, f, blocks, state, expand, kernel, rank, vocabulary, epsilon, embedding="embeddings"):
+    """Blocks of norm and mixer, each added to what enters it; a step multiplies what comes in, as its authors' programs do."""
+    d = expand * f
+    table = model.matrix(f"backbone.{embedding}.weight", vocabulary, f)
+    x = [table[i] for i in IDS]
+    for block in range(blocks):
+        at = f"backbone.layers.{block}."
+        gain, at = model.gain(at + "norm.weight", f), at + "mixer."
+        into, back = model.matrix(at + "in_proj.weight", 2 * d, f), model.matrix(at + "out_proj.weight", f, d)
+        taps = heads_of(model.draw(at + "conv1d.weight", d, 1, kernel, spread=0.5), kernel)
+        offsets = model.bias(at + "conv1d.bias", d)
+        select = model.matrix(at + "x_proj.weight", rank + 2 * state, d)
+        widen, shift = model.matrix(at + "dt_proj.weight", d, rank), model.bias(at + "dt_proj.bias", d)
+        decay, skip = model.matrix(at + "A_log", d, state), model.gain(at + "D", d)
+        seen, h, outputs = [[0.0] * d] * (kernel - 1), [[0.0] * state for _ in range(d)], []
+        for row in x:
+            both = affine(rms_norm(row, gain, epsilon), into)
+            seen, gate = (seen + [both[:d]])[-kernel:], both[d:]
+            u = [silu(offsets[c] + math.fsum(taps[c][k] * seen[k][c] for k in range(kernel))) for c in range(d)]
+            chosen = affine(u, select)
+            steps = [math.log1p(math.exp(a)) for a in affine(chosen[:rank], widen, shift)]
+            b, c = chosen[rank:rank + state], chosen[rank + state:]
+            h = [[math.exp(-math.exp(decay[i][n]) * steps[i]) * h[i][n] + steps[i] * b[n] * u[i] for n in range(state)]
+                 for i in range(d)]
+            mixed = [(dot(h[i], c) + skip[i] * u[i]) * silu(gate[i]) for i in range(d)]
+            outputs.append(added(row, affine(mixed, back)))
+        x = outputs
+    gain = model.gain("backbone.norm_f.weight", f)
+    return [rms_norm(row, gain, epsilon) for row in x], table
+
+
+def mamba():
+    """Tied, with keys that its conversion has left."""
+    config = {"architectures": ["MambaForCausalLM"], "model_type": "mamba", "vocab_size": 11, "hidden_size": 6,
+              "num_hidden_layers": 2, "state_size": 3, "expand": 2, "conv_kernel": 3, "time_step_rank": 2,
+              "intermediate_size": 12, "layer_norm_epsilon": 1e-3, "use_bias": False, "use_conv_bias": True,
+              "hidden_act": "silu", "time_step_scale": 1.0, "residual_in_fp32": True, "rms_norm": True, "ssm_cfg": {}}
+    model = Model(11, "F32")
+    rows, table = state_spaces(model, 6, 2, 3, 2, 3, 2, 11, 1e-3)
+    return single(model, config, [affine(row, table) for row in rows])
+
+
+def mamba_ssm():
+    """As its authors keep it: no type, a vocabulary that is rounded up, a head of its own."""
+    config = {"d_model": 4, "n_layer": 1, "vocab_size": 13, "ssm_cfg": {"d_state": 4, "expand": 3}, "rms_norm": True,
+              "residual_in_fp32": True, "fused_add_norm": True, "pad_vocab_size_multiple": 8, "tie_embeddings": False}
+    model = Model(12, "F32")
+    rows, _ = state_spaces(model, 4, 1, 4, 3, 4, 1, 16, 1e-5, "embedding")
+    head = model.matrix("lm_head.weight", 16, 4)
+    return single(model, config, [affine(row, head) for row in rows])
+
+
 def modules(model, inputs, outputs):
     """A model of torch.nn: tensors alone."""
     return {"model.safetensors": safetensors(model.tensors, model.dtype)}, inputs, outputs
@@ -414,7 +466,7 @@ def blocks():
 
 
 MODELS = {function.__name__: function for function in
-          (llama, mistral, qwen2, qwen3, gpt2, mlp, cnn, recurrent, blocks)}
+          (llama, mistral, qwen2, qwen3, gpt2, mamba, mamba_ssm, mlp, cnn, recurrent, blocks)}
 
 
 def files_of(name):

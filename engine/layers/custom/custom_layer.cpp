@@ -1,0 +1,219 @@
+#include "cambrian/engine/layers/custom/custom_layer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
+
+namespace cambrian {
+namespace {
+
+/// Calls code of a plug-in. Our own errors pass, others become one that says whose they are.
+template <class F>
+auto guarded(const Custom& custom, std::string_view what, const F& f) {
+    CAMBRIAN_EXPECT(custom.layer != nullptr);
+    const auto failed = [&](const std::string& why) {
+        return ConfigError("layer \"" + std::string(custom.layer->type()) + "\" of the plug-in \"" +
+                           custom.plugin + "\" fails in " + std::string(what) + " (" + why +
+                           ") mend the plug-in");
+    };
+    try {
+        return f();
+    } catch (const Error&) {
+        throw;
+    } catch (const std::bad_alloc&) {
+        throw;  // Whoever called makes do with less.
+    } catch (const std::exception& error) {
+        throw failed(error.what());
+    } catch (...) {
+        throw failed("it throws what is no exception");
+    }
+}
+
+/// Changes a copy, so that layers which share the old one keep it.
+template <class F>
+auto changed(Custom& custom, std::string_view what, const F& f) {
+    return guarded(custom, what, [&] {
+        std::shared_ptr<CustomLayer> copy = custom.layer->clone();
+        custom.layer = copy;
+        return f(*copy);
+    });
+}
+
+nlohmann::ordered_json fields_of(const CustomLayer& layer) {
+    nlohmann::ordered_json json = nlohmann::ordered_json::object();
+    layer.write_fields(json);
+    return json;
+}
+
+std::optional<Custom> held(const Custom& like, std::unique_ptr<CustomLayer> layer) {
+    if (layer == nullptr) return std::nullopt;
+    return Custom{like.plugin, std::move(layer)};
+}
+
+CustomLayerTypes*& shared_types() {
+    static CustomLayerTypes own;
+    static CustomLayerTypes* types = &own;
+    return types;
+}
+
+}  // namespace
+
+void CustomLayerTypes::add(CustomLayerType type, std::span<const std::string_view> built_in) {
+    const std::string name(type.initial->type());
+    if (const CustomLayerType* old = find(name)) {
+        if (old->plugin == type.plugin && old->content == type.content) return;
+        throw ConfigError("layer type \"" + name + "\" of the plug-in \"" + type.plugin +
+                          "\" cannot be added (the plug-in \"" + old->plugin +
+                          "\" has one of that name) load one of them, or rename it");
+    }
+    if (std::ranges::find(built_in, name) != built_in.end())
+        throw ConfigError("layer type \"" + name + "\" of the plug-in \"" + type.plugin +
+                          "\" cannot be added (Cambrian has one of that name) rename it");
+    static constexpr std::array<std::string_view, 9> others{"type",    "at",    "enabled",
+                                                            "clocked", "dtype", "activation_dtype",
+                                                            "init",    "decay", "init_scale"};
+    nlohmann::ordered_json fields;
+    type.initial->describe_fields(fields);
+    for (const std::string_view key : others)
+        if (fields.contains(std::string(key)))
+            throw ConfigError("layer type \"" + name + "\" of the plug-in \"" + type.plugin +
+                              "\" cannot be added (\"" + std::string(key) +
+                              "\" says something of every layer) rename the field");
+    types_.push_back(std::make_unique<const CustomLayerType>(std::move(type)));
+}
+
+const CustomLayerType* CustomLayerTypes::find(std::string_view type) const {
+    for (const auto& known : types_)
+        if (known->initial->type() == type) return known.get();
+    return nullptr;
+}
+
+std::vector<std::string_view> CustomLayerTypes::names() const {
+    std::vector<std::string_view> result;
+    for (const auto& type : types_) result.push_back(type->initial->type());
+    return result;
+}
+
+CustomLayerTypes& custom_layer_types() {
+    return *shared_types();
+}
+
+void share_custom_layer_types(CustomLayerTypes& types) {
+    shared_types() = &types;
+}
+
+std::optional<Custom> default_custom(std::string_view type) {
+    const CustomLayerType* known = custom_layer_types().find(type);
+    if (known == nullptr) return std::nullopt;
+    return Custom{known->plugin, known->initial};
+}
+
+std::optional<Custom> Custom::fitted_between(const Shape& in, const Shape& out) const {
+    return guarded(*this, "fitted", [&] { return held(*this, layer->fitted(in, out)); });
+}
+
+Custom Custom::own_example() const {
+    return *guarded(*this, "example", [&] { return held(*this, layer->example()); });
+}
+
+std::string_view Custom::type() const {
+    return layer == nullptr ? name : layer->type();
+}
+
+std::string_view Custom::fault() const {
+    if (layer == nullptr) return "it is no layer";
+    return guarded(*this, "fault", [&] { return layer->fault(); });
+}
+
+void Custom::infer_output(std::int64_t width) {
+    changed(*this, "infer_output", [&](CustomLayer& own) { own.infer_output(width); });
+}
+
+void Custom::resolve(const Shape& input) {
+    changed(*this, "resolve", [&](CustomLayer& own) { own.resolve(input); });
+}
+
+Shape Custom::output_shape(const Shape& input) const {
+    return guarded(*this, "output_shape", [&] { return layer->output_shape(input); });
+}
+
+std::vector<ParameterSpec> Custom::parameters() const {
+    return guarded(*this, "parameters", [&] { return layer->parameters(); });
+}
+
+std::vector<StateSpec> Custom::state() const {
+    return guarded(*this, "state", [&] { return layer->state(); });
+}
+
+StepResult Custom::step(Var x, std::span<const Var> state, const LayerOperands& operands) const {
+    return guarded(*this, state.empty() ? "build" : "step",
+                   [&] { return layer->step(x, state, operands); });
+}
+
+std::optional<Var> Custom::own_sequence(Var x, const LayerOperands& operands) const {
+    return guarded(*this, "sequence", [&] { return layer->sequence(x, operands); });
+}
+
+bool Custom::prefers_sequence() const {
+    return guarded(*this, "prefers_sequence", [&] { return layer->prefers_sequence(); });
+}
+
+std::vector<Activation*> Custom::activations() {
+    return changed(*this, "activations", [](CustomLayer& own) { return own.activations(); });
+}
+
+std::vector<Activation> Custom::activations() const {
+    return guarded(*this, "activations", [&] {
+        const std::unique_ptr<CustomLayer> copy = layer->clone();
+        std::vector<Activation> result;
+        for (const Activation* activation : copy->activations()) result.push_back(*activation);
+        return result;
+    });
+}
+
+void Custom::write_fields(nlohmann::ordered_json& target) const {
+    guarded(*this, "fields", [&] { layer->write_fields(target); });
+}
+
+void Custom::describe_fields(nlohmann::ordered_json& properties) const {
+    guarded(*this, "fields", [&] { layer->describe_fields(properties); });
+}
+
+std::string Custom::text(bool genes) const {
+    return guarded(*this, "fields", [&] {
+        if (genes) return fields_of(*layer).dump();
+        const std::unique_ptr<CustomLayer> copy = layer->clone();
+        for (Activation* activation : copy->activations()) *activation = Activation::identity;
+        return fields_of(*copy).dump();
+    });
+}
+
+void Custom::read_fields(const nlohmann::json& source, std::string_view path,
+                         std::span<const std::string_view> others) {
+    changed(*this, "read_fields", [&](CustomLayer& own) { own.read_fields(source, path, others); });
+}
+
+void Custom::take_set(const Custom& given) {
+    changed(*this, "fields", [&](CustomLayer& own) {
+        const nlohmann::ordered_json plain = fields_of(*given.layer->initial());
+        nlohmann::json patch = nlohmann::json::object();
+        const nlohmann::ordered_json set = fields_of(*given.layer);
+        for (const auto& [key, value] : set.items())
+            if (!plain.contains(key) || plain[key] != value) patch[key] = value;
+        own.read_fields(patch, own.type(), {});
+    });
+}
+
+bool Custom::operator==(const Custom& other) const {
+    if (layer == other.layer) return true;
+    if (layer == nullptr || other.layer == nullptr) return false;
+    return plugin == other.plugin && layer->type() == other.layer->type() && text() == other.text();
+}
+
+}  // namespace cambrian

@@ -1,0 +1,124 @@
+#include "cambrian/evolve/plugins/plugin_library.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/engine/io/container.hpp"
+#include "cambrian/evolve/plugins/guarded.hpp"
+#include "cambrian/evolve/plugins/plugin.hpp"
+
+namespace cambrian::evolve {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t largest_plugin = std::uint64_t{1} << 30U;
+
+Hash128 content_of(const fs::path& file) {
+    std::error_code error;
+    if (!fs::is_regular_file(file, error))
+        throw InputError(fmt::format("the plug-in {} cannot be read ({}) check the path",
+                                     file.string(),
+                                     fs::exists(file, error) ? "not a file" : "no such file"));
+    return hash128(read_file(file, largest_plugin));
+}
+
+[[noreturn]] void refuse(const fs::path& file, const std::string& why) {
+    throw InputError(
+        fmt::format("{} is no plug-in ({}) name a shared object that CAMBRIAN_PLUGIN defines",
+                    file.string(), why));
+}
+
+/// Opens it; what runs then are constructors of its objects alone.
+const PluginEntry& open(const fs::path& file) {
+    // Never closed: layers and tasks of it may live as long as the process.
+    void* const library = dlopen(fs::absolute(file).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+        const char* const why = dlerror();
+        refuse(file, why == nullptr ? "it cannot be opened" : shortened(why, 300));
+    }
+    const void* const symbol = dlsym(library, plugin_symbol);
+    if (symbol == nullptr) refuse(file, fmt::format("it has no {}", plugin_symbol));
+    const auto& entry = *static_cast<const PluginEntry*>(symbol);
+    if (entry.begins != plugin_begins)
+        refuse(file, fmt::format("its {} is something else", plugin_symbol));
+    return entry;
+}
+
+std::string version_text(std::uint32_t version) {
+    return fmt::format("{}.{}.{}", version / 1000000, version / 1000 % 1000, version % 1000);
+}
+
+void check_interface(const fs::path& file, const PluginInterface& found) {
+    const PluginInterface own;
+    if (found == own) return;
+    std::string why = "another compiler or other settings of it";
+    if (found.number != own.number)
+        why = fmt::format("plug-ins of interface {}, this one has {}", found.number, own.number);
+    else if (found.version != own.version)
+        why = fmt::format("cambrian {}, this is {}", version_text(found.version),
+                          version_text(own.version));
+    throw InputError(fmt::format(
+        "the plug-in {} is for another program (it was built for {}) build it against this version",
+        file.string(), why));
+}
+
+bool is_name(std::string_view text) {
+    return !text.empty() && text.size() <= 60 &&
+           text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") ==
+               std::string_view::npos;
+}
+
+void check_names(const fs::path& file, const PluginEntry& entry) {
+    const std::string_view name = entry.name == nullptr ? "" : entry.name;
+    if (!is_name(name))
+        refuse(file, fmt::format("its name is \"{}\", and names are of small letters, digits and _",
+                                 shortened(name)));
+    if (entry.version == nullptr || entry.add == nullptr)
+        refuse(file, "it has no version or nothing to add");
+}
+
+void add_layers(Plugin& plugin, const PluginIdentity& identity) {
+    std::set<std::string_view> types;
+    for (std::shared_ptr<const CustomLayer>& layer : plugin.layers()) {
+        const std::string_view type = layer->type();
+        if (!is_name(type))
+            throw ConfigError(fmt::format(
+                "layer type \"{}\" of the plug-in \"{}\" cannot be added (names are of small "
+                "letters, digits and _) rename it",
+                shortened(type), identity.name));
+        if (!types.insert(type).second)
+            throw ConfigError(
+                fmt::format("layer type \"{}\" of the plug-in \"{}\" is added twice (the name is "
+                            "taken) rename one of them",
+                            type, identity.name));
+        add_layer_type({identity.name, identity.content, layer});
+    }
+}
+
+}  // namespace
+
+PluginIdentity load_plugin(const fs::path& file, const PluginRegistries& registries) {
+    const Hash128 content = content_of(file);
+    const PluginEntry& entry = open(file);
+    check_interface(file, entry.interface);
+    check_names(file, entry);
+    const PluginIdentity identity{entry.name, shortened(entry.version, 60), content};
+    registries.genomes.add_plugin(identity);
+    Plugin plugin(custom_layer_types());
+    guarded({fmt::format("the plug-in \"{}\"", identity.name)}, [&] { entry.add(plugin); });
+    for (const TaskKind& task : plugin.tasks())
+        registries.tasks.add(guarded_task(task, identity.name));
+    for (const CustomMutation& mutation : plugin.mutations())
+        registries.genomes.add_mutation(guarded_mutation(mutation, identity.name));
+    add_layers(plugin, identity);
+    return identity;
+}
+
+}  // namespace cambrian::evolve

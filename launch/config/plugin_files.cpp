@@ -1,0 +1,72 @@
+#include "cambrian/launch/config/plugin_files.hpp"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/launch/config/config_file.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The config that a source has or comes from; empty where there is none.
+fs::path config_of(const fs::path& source) {
+    std::error_code error;
+    const auto first_of = [&](std::initializer_list<fs::path> places) {
+        for (const fs::path& place : places)
+            if (fs::is_regular_file(place, error)) return place;
+        return fs::path();
+    };
+    if (fs::is_directory(source, error)) return first_of({source / "config.json"});
+    if (!fs::is_regular_file(source, error)) return {};
+    if (source.extension() == ".json") return source;
+    if (source.extension() != ".cmb" && source.extension() != ".safetensors") return {};
+    // Beside the network, or above the folder that `cambrian extract` made.
+    const fs::path folder = fs::absolute(source).parent_path();
+    return first_of({folder / "config.json", folder.parent_path() / "config.json"});
+}
+
+/// The texts of a list, or nothing for anything else.
+std::vector<std::string> texts(const Json& config) {
+    std::vector<std::string> result;
+    if (!config.is_object() || !config.contains("engine") || !config["engine"].is_object() ||
+        !config["engine"].contains("plugins") || !config["engine"]["plugins"].is_array())
+        return result;
+    for (const Json& file : config["engine"]["plugins"])
+        if (file.is_string()) result.push_back(file.get<std::string>());
+    return result;
+}
+
+fs::path base_of(const Json& config, const fs::path& folder) {
+    if (!config.contains("run") || !config["run"].is_object() ||
+        !config["run"].contains("base_directory") || !config["run"]["base_directory"].is_string())
+        return folder;
+    return folder / config["run"]["base_directory"].get<std::string>();
+}
+
+}  // namespace
+
+std::vector<fs::path> plugin_files(const fs::path& source, std::span<const std::string> overrides) {
+    std::vector<std::string> own;
+    for (const std::string& assignment : overrides)
+        if (assignment.starts_with("engine.plugins") ||
+            assignment.starts_with("run.base_directory="))
+            own.push_back(assignment);
+    const fs::path config = config_of(source);
+    try {
+        const ConfigDocument document =
+            config.empty() ? document_from(Json::object(), "--set", fs::current_path(), own)
+                           : read_config(config, own);
+        const Json json = expanded(*document.json, 0, process_environment(), document.origins);
+        std::vector<fs::path> files;
+        for (const std::string& file : texts(json))
+            files.push_back((base_of(json, document.base_directory) / file).lexically_normal());
+        return files;
+    } catch (const Error&) {
+        return {};
+    }
+}
+
+}  // namespace cambrian::launch

@@ -1,0 +1,129 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/network/ties.hpp"
+#include "cambrian/evolve/variation/genome_kind.hpp"
+#include "cambrian/evolve/variation/mutation.hpp"
+#include "cambrian/tests/support/network_run.hpp"
+
+namespace cambrian::evolve {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+RandomStream custom_stream(std::uint64_t id) {
+    return {random_key(9, "test.custom_mutation"), id};
+}
+
+Genome custom_founder(const std::string& json, std::int64_t inputs, std::int64_t outputs) {
+    RandomStream rng = custom_stream(1000);
+    return sample_genome(Network(test::blueprint_of(json, inputs, outputs)).blueprint(), rng, 0);
+}
+
+/// Empties nothing, fills nothing: swaps the activation of the first gene for sin.
+std::optional<Mutant> to_sin(RandomStream& rng, const MutationSettings&, const GenomeLimits&,
+                             const Genome& genome, std::uint64_t) {
+    static_cast<void>(rng.index(2));
+    Mutant child{genome};
+    *child.genome.blueprint.slots[0]->layer.activations()[0] = Activation::sin;
+    return child;
+}
+
+Activation first_activation(const Genome& genome) {
+    return genome.blueprint.slots[0]->layer.activations().front();
+}
+
+TEST(CustomMutation, ComesAfterAllOthersAndDrawsNothingAtRateZero) {
+    const Genome parent = custom_founder(
+        R"({"layers": [{"type": "dense", "out": 3, "activation": "tanh"}, {"type": "dense"}]})", 2,
+        1);
+    const MutationSettings plain;
+    MutationSettings none = plain;
+    none.custom.push_back({"sin_rate", "", to_sin, 0.0F});
+    MutationSettings always = plain;
+    always.custom.push_back({"sin_rate", "", to_sin, 1.0F});
+    int changed = 0;
+    for (std::uint64_t id = 0; id < 50; ++id) {
+        RandomStream a = custom_stream(id);
+        RandomStream b = custom_stream(id);
+        RandomStream c = custom_stream(id);
+        const Genome without = mutate(a, plain, {}, parent, id).genome;
+        EXPECT_EQ(mutate(b, none, {}, parent, id).genome, without);
+        Genome with = mutate(c, always, {}, parent, id).genome;
+        EXPECT_EQ(first_activation(with), Activation::sin);
+        // What came before it is what comes without it.
+        with.blueprint.slots[0]->layer = without.blueprint.slots[0]->layer;
+        EXPECT_EQ(with.blueprint, without.blueprint);
+        changed += first_activation(without) == Activation::sin ? 0 : 1;
+    }
+    EXPECT_EQ(changed, 50);
+    EXPECT_FALSE(makes_structures({.weight_rate = 1.0F,
+                                   .layer_type_rate = 0.0F,
+                                   .layer_insert_rate = 0.0F,
+                                   .link_add_rate = 0.0F,
+                                   .link_drop_rate = 0.0F}));
+    EXPECT_TRUE(makes_structures(always));
+}
+
+TEST(CustomMutation, KeysAreCheckedWhenAdded) {
+    GenomeRegistry registry = standard_genomes();
+    registry.add_mutation({"sin_rate", "Swaps for sin.", to_sin, 0.25F});
+    EXPECT_EQ(registry.mutation_schema().at("sin_rate").at("default"), 0.25F);
+    EXPECT_EQ(registry.mutation_schema().at("sin_rate").at("maximum"), 1.0);
+    const auto refused = [&](const std::string& key, const std::string& text) {
+        EXPECT_THAT(
+            [&] {
+                registry.add_mutation({key, "", to_sin, 0.0F});
+            },
+            ThrowsMessage<ConfigError>(HasSubstr(text)));
+    };
+    refused("sin_rate", "registered twice");
+    refused("weight_rate", "registered twice");
+    refused("layer_insert_rate", "registered twice");
+    refused("sin", "ends with _rate");
+    refused("Sin_rate", "small letters");
+    refused("", "cannot be the key");
+    registry.add_plugin({"a", "1", {1, 2}});
+    EXPECT_THAT(
+        [&] {
+            registry.add_plugin({"a", "2", {3, 4}});
+        },
+        ThrowsMessage<ConfigError>(HasSubstr("plug-in \"a\" is loaded twice")));
+}
+
+TEST(TiedWeights, StayOneTensorThroughMutation) {
+    const Genome start = custom_founder(
+        R"({"layers": [{"type": "embedding", "vocabulary": 6, "features": 4},
+                       {"type": "dense", "out": 4, "activation": "relu"},
+                       {"type": "dense", "tied": "slot.0.table"}], "grid": {"layers_per_cell": 5}})",
+        1, 6);
+    const MutationSettings settings{.layer_type_rate = 0.3F,
+                                    .layer_insert_rate = 0.3F,
+                                    .layer_toggle_rate = 0.2F,
+                                    .layer_remove_rate = 0.2F,
+                                    .layer_widen_rate = 0.5F,
+                                    .layer_deepen_rate = 0.3F,
+                                    .layer_field_rate = 0.5F,
+                                    .grid_limit = 12};
+    std::uint32_t retries = 0;
+    for (std::uint64_t chain = 0; chain < 10; ++chain) {
+        Genome genome = start;
+        for (std::uint64_t step = 0; step < 20; ++step) {
+            RandomStream rng = custom_stream(chain * 100 + step);
+            MutationResult child = mutate(rng, settings, {}, genome, step + 1);
+            retries += child.retries;
+            genome = std::move(child.genome);
+            ASSERT_NO_THROW(check(genome));
+            ASSERT_EQ(tied_slot(genome.blueprint.head), 0);
+            ASSERT_EQ(decode_genome(encode(genome), "test"), genome);
+        }
+    }
+    EXPECT_GT(retries, 0U) << "some would have taken the table apart";
+}
+
+}  // namespace
+}  // namespace cambrian::evolve
