@@ -11,10 +11,10 @@ namespace cambrian::evolve {
 
 /// What should be answered.
 struct Truth {
-    bool classes = false;         ///< Else numbers.
-    std::size_t width = 0;        ///< Classes, or numbers of a row.
-    std::vector<double> targets;  ///< Class indices [rows], or numbers [rows, width].
-    std::vector<double> labels;   ///< [width] of classes.
+    bool classes = false;              ///< Else numbers.
+    std::size_t width = 0;             ///< Classes, or numbers of a row.
+    std::vector<double> targets;       ///< Class indices [rows], or numbers [rows, width].
+    std::vector<double> labels;        ///< [width] of classes.
     std::vector<std::string> names{};  ///< [width]: the labels as texts; empty: as the numbers.
 
     [[nodiscard]] std::size_t rows() const {

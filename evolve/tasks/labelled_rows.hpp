@@ -35,7 +35,8 @@ struct LabelledRows {
     /// it; empty: nothing.
     std::vector<double> current;
     std::vector<double> labels;  ///< Of classes.
-    std::vector<std::string> label_names{};  ///< Where they are texts; the numbers are indices then.
+    std::vector<std::string>
+        label_names{};  ///< Where they are texts; the numbers are indices then.
 };
 
 /// What a task is, too, whose networks answer rows of data.

@@ -58,9 +58,8 @@ std::string classes_text(const evolve::Truth& truth, const evolve::Answers& answ
     const std::size_t listed = std::min(scores.size(), max_listed_classes);
     for (std::size_t k = 0; k < listed; ++k)
         text += fmt::format("  {:<12} {:>8} {:>8} {:>10.4f} {:>8.4f} {:>8.4f}\n",
-                            label_text(truth, k, 12),
-                            scores[k].targets, scores[k].answers, scores[k].precision,
-                            scores[k].recall, scores[k].f1);
+                            label_text(truth, k, 12), scores[k].targets, scores[k].answers,
+                            scores[k].precision, scores[k].recall, scores[k].f1);
     if (listed < scores.size())
         return text + fmt::format("  and {} classes more, which --json lists with the confusion\n",
                                   scores.size() - listed);
@@ -183,12 +182,13 @@ Json classes_json(const evolve::Truth& truth, const evolve::Answers& answers) {
     Json json = Json::array();
     const std::vector<evolve::ClassScore> scores = evolve::class_scores(truth, answers);
     for (std::size_t k = 0; k < scores.size(); ++k)
-        json.push_back({{"class", truth.names.empty() ? Json(truth.labels[k]) : Json(truth.names[k])},
-                        {"rows", scores[k].targets},
-                        {"answers", scores[k].answers},
-                        {"precision", scores[k].precision},
-                        {"recall", scores[k].recall},
-                        {"f1", scores[k].f1}});
+        json.push_back(
+            {{"class", truth.names.empty() ? Json(truth.labels[k]) : Json(truth.names[k])},
+             {"rows", scores[k].targets},
+             {"answers", scores[k].answers},
+             {"precision", scores[k].precision},
+             {"recall", scores[k].recall},
+             {"f1", scores[k].f1}});
     return json;
 }
 
