@@ -172,6 +172,10 @@ void check_changes(const Experiment& experiment);
 /// Throws ConfigError where `stop.solved` asks for a test that the task does not have.
 void check_stop(const Experiment& experiment);
 
+/// Whether multiplications of an evaluation cost fitness.
+[[nodiscard]] inline bool prices_products(const Experiment& experiment) {
+    return experiment.selection.products_weight > 0.0;
+}
 /// Whether a genome is more than its birth says: children inherit what their parents have learned.
 [[nodiscard]] inline bool inherits_learning(const Experiment& experiment) {
     return experiment.learning.mode == evolve::LearningMode::lamarckian;

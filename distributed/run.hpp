@@ -54,6 +54,8 @@ struct GenerationReport {
     std::optional<ComplexityReport> complexity;  ///< Where it is regulated.
     /// Of the weights of the best as they are stored; where number formats are in use.
     std::optional<std::uint64_t> bytes;
+    /// Multiplications of one evaluation of the best; where they have a price.
+    std::optional<std::uint64_t> products;
     /// How many changes of the task came before; where it changes. Follows from the generation, so
     /// no checkpoint notes it.
     std::optional<std::uint64_t> task;

@@ -22,6 +22,7 @@ namespace {
 constexpr unsigned report_of_species = 1;
 constexpr unsigned report_of_complexity = 2;
 constexpr unsigned report_of_bytes = 4;
+constexpr unsigned report_of_products = 8;
 
 /// The state is a config and some numbers; what lives has any length.
 constexpr std::array<WantedSection, 4> sections{
@@ -136,7 +137,8 @@ void write_report(ArchiveWriter& archive, const GenerationReport& report) {
     archive.write(report.invalid);
     archive.write(static_cast<std::uint8_t>((report.species ? report_of_species : 0U) |
                                             (report.complexity ? report_of_complexity : 0U) |
-                                            (report.bytes ? report_of_bytes : 0U)));
+                                            (report.bytes ? report_of_bytes : 0U) |
+                                            (report.products ? report_of_products : 0U)));
     if (report.species) {
         archive.write(report.species->count);
         archive.write(report.species->effective);
@@ -147,6 +149,9 @@ void write_report(ArchiveWriter& archive, const GenerationReport& report) {
     }
     if (report.bytes) {
         archive.write(*report.bytes);
+    }
+    if (report.products) {
+        archive.write(*report.products);
     }
 }
 
@@ -164,7 +169,7 @@ GenerationReport read_report(ArchiveReader& archive) {
     archive.read(report.invalid);
     std::uint8_t parts = 0;
     archive.read(parts);
-    if (parts > (report_of_species | report_of_complexity | report_of_bytes)) {
+    if (parts > (report_of_species | report_of_complexity | report_of_bytes | report_of_products)) {
         archive.fail("a report has unknown parts");
     }
     if ((parts & report_of_species) != 0) {
@@ -179,6 +184,9 @@ GenerationReport read_report(ArchiveReader& archive) {
     }
     if ((parts & report_of_bytes) != 0) {
         archive.read(report.bytes.emplace());
+    }
+    if ((parts & report_of_products) != 0) {
+        archive.read(report.products.emplace());
     }
     return report;
 }

@@ -164,7 +164,8 @@ class Coordinator {
     /// The last fittest individual and its weights: it may be carried for long.
     evolve::BirthId fittest_origin_ = 0;
     std::uint64_t fittest_parameters_ = 0;
-    std::uint64_t fittest_bytes_ = 0;    ///< Known where the parameters are.
+    std::uint64_t fittest_bytes_ = 0;     ///< Known where the parameters are,
+    std::uint64_t fittest_products_ = 0;  ///< where these have a price, too.
     std::uint64_t failed_in_a_row_ = 0;  ///< Births of whole generations, since the run began here.
     bool champion_on_disk_ = false;      ///< Or on its way.
     std::optional<GenerationReport> last_;

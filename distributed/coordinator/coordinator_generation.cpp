@@ -232,6 +232,9 @@ GenerationReport Coordinator::summarise(const Generation& generation) {
         if (uses_formats(experiment_)) {
             report.bytes = fittest_bytes_;
         }
+        if (prices_products(experiment_)) {
+            report.products = fittest_products_;
+        }
     }
     return report;
 }
@@ -248,12 +251,15 @@ std::uint64_t Coordinator::parameters_of(const Generation& generation, const Lea
     if (at != generation.results.bests.end()) {
         fittest_parameters_ = at->parameters;
         fittest_bytes_ = at->bytes;
+        fittest_products_ = at->products;
     } else if (const auto genome = genome_of(generation, leader)) {
         const evolve::Variation& variation = scheduler_.variation();
         const evolve::SharedStructure structure =
             variation.develops() ? variation.develop(**genome).structure : (*genome)->structure;
         fittest_parameters_ = static_cast<std::uint64_t>(structure->weight_count());
         fittest_bytes_ = static_cast<std::uint64_t>(structure->stored_bytes());
+        fittest_products_ =
+            prices_products(experiment_) ? static_cast<std::uint64_t>(structure->products()) : 0;
     }
     return fittest_parameters_;
 }

@@ -30,15 +30,16 @@ constexpr const char* timings_header =
 
 std::string generations_header(const LoggedParts& parts) {
     return fmt::format(
-        "generation,evaluations,best,mean,worst,validated,parameters,{}{}{}{}env_steps,redrawn,"
+        "generation,evaluations,best,mean,worst,validated,parameters,{}{}{}{}{}env_steps,redrawn,"
         "invalid\n",
         parts.task ? "task," : "", parts.species ? "species,diversity," : "",
-        parts.complexity ? "complexity,simplifying," : "", parts.bytes ? "bytes," : "");
+        parts.complexity ? "complexity,simplifying," : "", parts.bytes ? "bytes," : "",
+        parts.products ? "products," : "");
 }
 
 void append_generation(std::string& text, const GenerationReport& report) {
     fmt::format_to(
-        std::back_inserter(text), "{},{},{},{},{},{},{},{}{}{}{}{},{},{}\n", report.generation,
+        std::back_inserter(text), "{},{},{},{},{},{},{},{}{}{}{}{}{},{},{}\n", report.generation,
         report.evaluations, report.best, report.mean, report.worst,
         report.validated ? fmt::format("{}", *report.validated) : std::string(), report.parameters,
         report.task ? fmt::format("{},", *report.task) : std::string(),
@@ -47,7 +48,8 @@ void append_generation(std::string& text, const GenerationReport& report) {
         report.complexity
             ? fmt::format("{},{},", report.complexity->mean, report.complexity->simplifying)
             : std::string(),
-        report.bytes ? fmt::format("{},", *report.bytes) : std::string(), report.env_steps,
+        report.bytes ? fmt::format("{},", *report.bytes) : std::string(),
+        report.products ? fmt::format("{},", *report.products) : std::string(), report.env_steps,
         report.retries, report.invalid);
 }
 
@@ -120,7 +122,8 @@ LoggedParts logged_parts(const Experiment& experiment) {
             !make_strategy(experiment)->kinship().empty(),
             experiment.variation.complexity.on(),
             uses_formats(experiment),
-            !experiment.changes.empty()};
+            !experiment.changes.empty(),
+            prices_products(experiment)};
 }
 
 GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,

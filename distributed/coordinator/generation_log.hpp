@@ -39,6 +39,7 @@ struct LoggedParts {
     bool complexity = false;  ///< Whether it is regulated.
     bool bytes = false;       ///< Whether number formats are in use.
     bool task = false;        ///< Whether the task changes.
+    bool products = false;    ///< Whether multiplications have a price.
 };
 /// Whether networks of a run may have weights in number formats, or bytes of them count.
 [[nodiscard]] bool uses_formats(const Experiment& experiment);

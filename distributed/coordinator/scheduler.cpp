@@ -606,7 +606,8 @@ void Scheduler::note_scores(Progress& progress, OrderRange items, const ShardSco
         }
     }
     if (best) {
-        results.bests.push_back({*best, shard.parameters_of_best, shard.bytes_of_best});
+        results.bests.push_back(
+            {*best, shard.parameters_of_best, shard.bytes_of_best, shard.products_of_best});
     }
 }
 

@@ -31,7 +31,8 @@ struct GenerationResults {
     struct Best {
         std::uint32_t position = 0;
         std::uint64_t parameters = 0;
-        std::uint64_t bytes = 0;  ///< Of its weights as they are stored.
+        std::uint64_t bytes = 0;     ///< Of its weights as they are stored.
+        std::uint64_t products = 0;  ///< Of one evaluation, where they have a price.
     };
     evolve::Scores scores;  ///< By position.
     std::vector<HolderRange> holders;

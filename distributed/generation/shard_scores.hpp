@@ -22,7 +22,8 @@ struct ShardScores {
     std::uint64_t retries = 0;             ///< Of all: structural draws without a valid outcome.
     std::uint64_t parameters_of_best = 0;  ///< Weights of the fittest, of equals the first in id.
     BirthDetails details;
-    std::uint64_t bytes_of_best = 0;  ///< Of the weights of the fittest, as they are stored.
+    std::uint64_t bytes_of_best = 0;     ///< Of the weights of the fittest, as they are stored.
+    std::uint64_t products_of_best = 0;  ///< Of one evaluation of it; 0 where nobody asks.
     bool operator==(const ShardScores&) const = default;
 };
 

@@ -179,6 +179,7 @@ void write_scores(ArchiveWriter& archive, const ShardScores& shard) {
     archive.write(shard.retries);
     archive.write(shard.parameters_of_best);
     archive.write(shard.bytes_of_best);
+    archive.write(shard.products_of_best);
     write_species(archive, shard.scores.species);
     write_complexity(archive, shard.scores.complexity);
     write_details(archive, shard.details);
@@ -199,6 +200,7 @@ void read_scores(ArchiveReader& archive, ShardScores& shard) {
     archive.read(shard.retries);
     archive.read(shard.parameters_of_best);
     archive.read(shard.bytes_of_best);
+    archive.read(shard.products_of_best);
     read_species(archive, shard.scores.size(), shard.scores.species);
     read_complexity(archive, shard.scores.size(), shard.scores.complexity);
     read_details(archive, shard.scores.size(), shard.details);

@@ -71,7 +71,6 @@ ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment, b
               ? std::make_unique<evolve::BackendChildren>(
                     backend, variation_, evolve::family_of(experiment.family, experiment.variation))
               : nullptr),
-      bytes_weight_(experiment.selection.bytes_weight),
       details_(experiment.log.individuals != LoggedIndividuals::none),
       threads_(backend.threads()) {
     begin_task(0);
@@ -344,9 +343,23 @@ void ShardEvaluator::teach(std::vector<SharedIndividual>& genomes, std::uint64_t
     }
 }
 
+double ShardEvaluator::price_of(const evolve::Structure& structure) const {
+    const evolve::SelectionSettings& selection = experiment_.selection;
+    double price = 0.0;
+    if (selection.bytes_weight > 0.0) {
+        price += selection.bytes_weight * static_cast<double>(structure.stored_bytes());
+    }
+    if (selection.products_weight > 0.0) {
+        price += selection.products_weight * static_cast<double>(structure.products());
+    }
+    return price;
+}
+
 void ShardEvaluator::evaluate(Job& job, JobResult& result) {
     const std::vector<evolve::Evaluation> evaluations = this->evaluations(job, result);
     CAMBRIAN_ASSERT(evaluations.size() == result.genomes.size());
+    // Validation and tests are of the task alone.
+    const bool priced = job.evaluation.phase == evolve::Phase::train;
     ShardScores& shard = result.scores;
     evolve::Scores& scores = shard.scores = evolve::Scores(evaluations.size());
     if (details_) {
@@ -355,10 +368,7 @@ void ShardEvaluator::evaluate(Job& job, JobResult& result) {
     }
     for_each_index(threads_, evaluations.size(), scores_at_once, [&](std::size_t i) {
         const double fitness =
-            evaluations[i].fitness -
-            (bytes_weight_ > 0.0
-                 ? bytes_weight_ * static_cast<double>(result.genomes[i]->structure->stored_bytes())
-                 : 0.0);
+            evaluations[i].fitness - (priced ? price_of(*result.genomes[i]->structure) : 0.0);
         const bool valid = evaluations[i].status == evolve::Status::ok && std::isfinite(fitness);
         scores.status[i] = valid ? evolve::Status::ok : evolve::Status::non_finite;
         scores.fitness[i] = valid ? fitness : evolve::worst_fitness;
@@ -372,8 +382,11 @@ void ShardEvaluator::evaluate(Job& job, JobResult& result) {
     }
     if (const auto best = fittest(scores, job)) {
         shard.parameters_of_best = parameters_of(*result.genomes[*best]);
-        shard.bytes_of_best =
-            static_cast<std::uint64_t>(result.genomes[*best]->structure->stored_bytes());
+        const evolve::Structure& structure = *result.genomes[*best]->structure;
+        shard.bytes_of_best = static_cast<std::uint64_t>(structure.stored_bytes());
+        if (prices_products(experiment_)) {
+            shard.products_of_best = static_cast<std::uint64_t>(structure.products());
+        }
     }
 }
 

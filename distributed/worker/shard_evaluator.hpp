@@ -89,6 +89,8 @@ class ShardEvaluator {
     [[nodiscard]] std::shared_ptr<const PoolGenomes> on_host(
         const std::shared_ptr<const PoolGenomes>& genomes) const;
     void evaluate(Job& job, JobResult& result);
+    /// What a network's train fitness loses for what it costs to store and to compute.
+    [[nodiscard]] double price_of(const evolve::Structure& structure) const;
     /// Genotypes give way to the networks that develop from them. Returns the genotypes; nothing
     /// where genomes are networks themselves.
     [[nodiscard]] std::vector<SharedIndividual> develop(JobResult& result);
@@ -120,8 +122,7 @@ class ShardEvaluator {
     const evolve::Task* task_ = nullptr;                   ///< What the next two are for.
     std::unique_ptr<evolve::Learner> learner_;             ///< Null where nobody learns.
     std::unique_ptr<evolve::Evaluator> evaluator_;
-    double bytes_weight_;  ///< Fitness that a stored byte costs.
-    bool details_;         ///< Whether somebody wants the columns of BirthDetails.
+    bool details_;  ///< Whether somebody wants the columns of BirthDetails.
     ThreadPool& threads_;
 };
 

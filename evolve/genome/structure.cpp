@@ -5,6 +5,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/layers/chain.hpp"
+#include "cambrian/engine/network/observe/summary.hpp"
 #include "cambrian/engine/network/structure_words.hpp"
 
 namespace cambrian::evolve {
@@ -131,6 +132,12 @@ std::int64_t Structure::stored_bytes() const {
     constexpr std::int64_t float_bytes = 4;
     const WeightFormats* own = formats();
     return own != nullptr ? own->bytes() : float_bytes * weight_count();
+}
+
+std::int64_t Structure::products() const {
+    std::call_once(products_once_,
+                   [this] { products_ = cambrian::products(Network(blueprint())); });
+    return products_;
 }
 
 Individual::Individual(Genome genome) : weights(std::move(genome.weights)) {

@@ -76,6 +76,8 @@ class Structure {
     [[nodiscard]] const WeightFormats* formats() const;
     /// Of its weights in their formats.
     [[nodiscard]] std::int64_t stored_bytes() const;
+    /// Multiplications of one evaluation, see cambrian::products.
+    [[nodiscard]] std::int64_t products() const;
 
     bool operator==(const Structure& other) const { return genome_ == other.genome_; }
 
@@ -89,10 +91,12 @@ class Structure {
     mutable std::once_flag graph_once_;
     mutable std::once_flag bytecode_once_;
     mutable std::once_flag formats_once_;
+    mutable std::once_flag products_once_;
     mutable History history_;
     mutable GraphForm graph_;
     mutable std::optional<BytecodeForm> bytecode_;
     mutable std::optional<WeightFormats> formats_;
+    mutable std::int64_t products_ = 0;
 };
 
 using SharedStructure = std::shared_ptr<const Structure>;

@@ -139,6 +139,7 @@ struct SelectionSettings {
     double parent_fraction = 0.0;
     std::uint64_t restart_after = 0;
     double bytes_weight = 0.0;
+    double products_weight = 0.0;
 
     static constexpr auto fields = std::tuple{
         Field{"type", &SelectionSettings::type,
@@ -157,6 +158,10 @@ struct SelectionSettings {
               "Fitness that a network loses for each byte of its weights as they are stored, see "
               "network.dtype: an objective beside that of the task. Validation and tests do not "
               "count it."},
+        Field{"products_weight", &SelectionSettings::products_weight, not_negative,
+              "Fitness that a network loses for each multiplication of the products of one "
+              "evaluation (matrices, kernels, connections between neurons; a row, one step), as "
+              "for bytes."},
     };
 };
 

@@ -89,6 +89,7 @@ std::string structure_table(const Network& network) {
                             end_text(network.blueprint(), entry.link.target), name(entry.link.kind),
                             entry.counts.parameters);
     text += table_line(with_counts({"total", "", "", "", "", ""}, report.total));
+    text += fmt::format("  products: {} multiplications a row\n", report.products);
     for (const LayerSummary& layer : report.layers) text += formats_line(layer);
     if (report.stored_bytes != report.total.bytes())
         text += fmt::format(

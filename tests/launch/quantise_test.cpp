@@ -118,5 +118,20 @@ TEST_F(Quantise, FormatsEvolveAndBytesAreAnObjective) {
     EXPECT_LT(bytes("dear", "1"), bytes("free", "0"));
 }
 
+TEST_F(Quantise, ProductsAreAnObjective) {
+    const auto products = [&](const std::string& name, const char* weight) {
+        const std::string best = evolved(
+            name,
+            {"mutation.layer_insert_rate=0.5", std::string("selection.products_weight=") + weight});
+        std::ifstream log(directory_.file(name) + "/generations.csv");
+        std::string header;
+        std::getline(log, header);
+        EXPECT_THAT(header, HasSubstr(weight[0] == '0' ? "parameters,env_steps"
+                                                       : "parameters,products,env_steps"));
+        return evolve::Structure(read_network(best).genome).products();
+    };
+    EXPECT_LE(products("dear_products", "1"), products("free_products", "0"));
+}
+
 }  // namespace
 }  // namespace cambrian::launch

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/engine/network/weight_formats.hpp"
 
@@ -84,6 +85,53 @@ void count_inner_state(LayerSummary& layer, std::span<const StateSpec> state,
         count_inner_state(inner, state, prefix + inner.place + ".");
 }
 
+/// A layer as a graph for a sequence of one row.
+Graph one_row(const AnyLayer& layer, const Shape& row) {
+    Graph graph;
+    std::vector<std::int64_t> extents{1, 1};
+    extents.insert(extents.end(), row.extents().begin(), row.extents().end());
+    const Var x = graph.input("x", takes_ids(layer) ? ValueType::integer : ValueType::real,
+                              Shape(std::span<const std::int64_t>(extents)));
+    std::vector<Var> parameters;
+    for (const ParameterSpec& parameter : layer.parameters())
+        parameters.push_back(graph.input(parameter.name, ValueType::real, parameter.shape));
+    std::vector<Var> activations;
+    for (std::size_t i = 0; i < layer.activations().size(); ++i)
+        activations.push_back(graph.input("activation", ValueType::integer, Shape{}));
+    graph.output(layer.sequence(x, {.parameters = parameters,
+                                    .activations = activations,
+                                    .row = row,
+                                    .activation_set = layer.activation_set()}));
+    return graph;
+}
+
+/// Of a graph without fused operations.
+std::int64_t products_of(const Graph& graph) {
+    std::int64_t total = 0;
+    for (const Node& node : graph.nodes()) {
+        if (const auto* loop = std::get_if<ScanAttribute>(&node.attributes)) {
+            total += loop->length * products_of(*loop->body);
+        } else if (const auto* product = std::get_if<MatmulAttribute>(&node.attributes)) {
+            const Shape& left = graph.value(graph.operands(node)[0]).shape;
+            const std::int64_t terms = left[left.rank() - (product->transpose_left ? 2 : 1)];
+            total += terms * graph.value(ValueId{node.first_result}).shape.elements();
+        }
+    }
+    return total;
+}
+
+/// Of the layers of neurons in a layer.
+std::int64_t live_connections(const AnyLayer& layer) {
+    std::int64_t total = 0;
+    if (const auto* neurons = std::get_if<Neurons>(&layer.variant())) {
+        const NeuronPlan plan(*neurons);
+        for (const std::int64_t neuron : plan.order)
+            total += static_cast<std::int64_t>(plan.inputs(neuron).size());
+    }
+    layer.each_inner([&](const AnyLayer& inner) { total += live_connections(inner); });
+    return total;
+}
+
 ordered_json counts_json(const ElementCounts& counts, std::int64_t stored_bytes) {
     return {{"parameters", counts.parameters},
             {"buffers", counts.buffers},
@@ -160,7 +208,28 @@ NetworkSummary summary(const Network& network) {
             stored_bytes(range.parameter, formats_of(blueprint, entry.link.target).weights);
     }
     for (const LinkSummary& entry : result.links) result.stored_bytes += entry.stored_bytes;
+    result.products = products(network);
     return result;
+}
+
+std::int64_t products(const AnyLayer& layer, const Shape& row) {
+    // Most genomes of single neurons are one such layer: no graph is needed.
+    if (std::holds_alternative<Neurons>(layer.variant())) return live_connections(layer);
+    const auto is_primitive = [](Op) { return false; };
+    return products_of(lower(one_row(layer, row), is_primitive)) + live_connections(layer);
+}
+
+std::int64_t products(const Network& network) {
+    const Blueprint& blueprint = network.blueprint();
+    const int head = blueprint.grid.slots();
+    std::int64_t total = products(blueprint.head, network.shape_before(head));
+    for (int slot = 0; slot < head; ++slot)
+        if (const auto& filled = blueprint.slots[static_cast<std::size_t>(slot)];
+            filled && filled->enabled)
+            total += products(filled->layer, network.shape_before(slot));
+    for (const WeightRange& range : network.weights())
+        if (range.link >= 0) total += range.parameter.shape.elements();
+    return total;
 }
 
 ordered_json to_json(const NetworkSummary& network) {
@@ -181,6 +250,7 @@ ordered_json to_json(const NetworkSummary& network) {
         json["links"].push_back(std::move(link));
     }
     json["total"] = counts_json(network.total, network.stored_bytes);
+    json["total"]["products"] = network.products;
     return json;
 }
 

@@ -50,9 +50,19 @@ struct NetworkSummary {
     std::vector<LinkSummary> links;
     ElementCounts total;
     std::int64_t stored_bytes = 0;
+    std::int64_t products = 0;  ///< See products().
 };
 
 [[nodiscard]] NetworkSummary summary(const Network& network);
+
+/// Multiplications of the products of one evaluation: of matrices, kernels, keys and values with
+/// one row (a sequence of one step), and one for each enabled connection between neurons that an
+/// output depends on. What is disabled costs nothing; functions, and elements that multiply one by
+/// one (gates, gains, the filter and the scan of mamba), do not count.
+/// @param row shape of a row that enters the layer.
+[[nodiscard]] std::int64_t products(const AnyLayer& layer, const Shape& row);
+/// The same of a whole network, with the projections of its links.
+[[nodiscard]] std::int64_t products(const Network& network);
 /// {"layers": [{"place", "slot", "type", .., "inner": [..]}], "links": [..], "total": {..}}
 [[nodiscard]] nlohmann::ordered_json to_json(const NetworkSummary& network);
 

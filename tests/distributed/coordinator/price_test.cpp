@@ -1,0 +1,88 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/evolve/evaluation/evaluator.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/tests/distributed/support/run_support.hpp"
+
+// What stored bytes and multiplications cost.
+namespace cambrian::distributed {
+namespace {
+
+using testing::HasSubstr;
+
+/// Networks of single neurons whose formats evolve, dear to store and to compute.
+Experiment priced_neat(const std::filesystem::path& directory) {
+    Experiment experiment = neat_experiment(directory);
+    experiment.variation.mutation = {};
+    experiment.variation.mutation.dtype_rate = 1.0F;  // Every child has one that is cheaper.
+    experiment.variation.mutation.dtypes = {Dtype::bfloat16, Dtype::int8, Dtype::int4};
+    experiment.variation.kind = evolve::standard_genomes().make(
+        nlohmann::json::parse(R"({"type": "neat", "feed_forward": false, "node_add_rate": 0.3,
+            "connection_add_rate": 0.3, "connection_delete_rate": 0.2,
+            "connection_toggle_rate": 0.2})"),
+        {.mutation = experiment.variation.mutation,
+         .splice = {},
+         .limits = experiment.variation.limits});
+    experiment.selection.bytes_weight = 0.125;
+    experiment.selection.products_weight = 0.25;
+    experiment.stop.generations = 6;
+    return experiment;
+}
+
+TEST(Price, IsPartOfTheTrainFitnessAlone) {
+    const TemporaryDirectory place;
+    const Experiment experiment = priced_neat(place.path() / "run");
+    const RunResult result = launch(experiment, {}).result;
+    const NetworkFile file = read_network(experiment.directory / "best.cmb");
+    const auto backend = make_cpu_backend({.threads = 1, .math = Math::fast});
+    evolve::Evaluator evaluator(*backend, *experiment.task, experiment.seed,
+                                evolve::family_of(experiment.family, experiment.variation));
+    const evolve::Genome* genome = &file.genome;
+    const auto fitness = [&](evolve::Phase phase) {
+        return evaluator.evaluate(std::span(&genome, 1), {phase, file.generation})[0].fitness;
+    };
+    const evolve::Structure structure(file.genome);
+    EXPECT_GT(structure.products(), 0);
+    EXPECT_EQ(file.fitness, fitness(evolve::Phase::train) -
+                                (0.125 * static_cast<double>(structure.stored_bytes()) +
+                                 0.25 * static_cast<double>(structure.products())));
+    ASSERT_TRUE(file.validated);
+    EXPECT_EQ(*file.validated, fitness(evolve::Phase::validation));
+    EXPECT_EQ(result.best_validated, file.validated);
+}
+
+TEST(Price, FormatsAndProductsChangeNoByteByRanksOrInterrupts) {
+    const TemporaryDirectory place;
+    Experiment experiment = priced_neat(place.path() / "whole");
+    const Launched whole = launch(experiment, {});
+    const std::string expected = results_of(experiment.directory);
+    EXPECT_THAT(expected, HasSubstr("parameters,bytes,products,env_steps"));
+    bool encoded = false;
+    for (const GenerationReport& report : whole.reporter.reports) {
+        ASSERT_TRUE(report.products && report.bytes);
+        encoded = encoded || *report.bytes < 4 * report.parameters;
+    }
+    EXPECT_TRUE(encoded);
+    for (const int ranks : {2, 4}) {
+        experiment.directory = place.path() / std::to_string(ranks);
+        static_cast<void>(launch(experiment, {.ranks = ranks}));
+        EXPECT_EQ(results_of(experiment.directory), expected) << ranks;
+    }
+    // From the checkpoint and the journal, whose reports have both columns.
+    experiment.directory = place.path() / "pieces";
+    const std::uint64_t end = experiment.stop.generations;
+    for (experiment.stop.generations = 1; experiment.stop.generations <= end;
+         experiment.stop.generations += 2) {
+        static_cast<void>(launch(experiment, {.ranks = 2, .start = Start::proceed}));
+    }
+    experiment.stop.generations = end;
+    static_cast<void>(launch(experiment, {.ranks = 3, .start = Start::resume}));
+    EXPECT_EQ(results_of(experiment.directory), expected);
+}
+
+}  // namespace
+}  // namespace cambrian::distributed
