@@ -38,11 +38,10 @@ Var ForwardModel::sequence(Var x, const NetworkOperands& operands) const {
     const auto invariant = [&body](std::string_view name, Var outer) {
         return body.input(name, outer.info().type, outer.shape());
     };
-    NetworkOperands inner{.weights = invariant("weights", operands.weights),
-                          .activations = invariant("activations", operands.activations),
-                          .enabled = invariant("enabled", operands.enabled),
-                          .masters = operands.masters,
-                          .packed = operands.packed};
+    const Var own_weights = invariant("weights", operands.weights);
+    const Var own_activations = invariant("activations", operands.activations);
+    NetworkOperands inner =
+        operands.inside(own_weights, own_activations, invariant("enabled", operands.enabled));
     std::vector<Var> invariants{operands.weights, operands.activations, operands.enabled};
     std::optional<TrainingPass> training;
     if (operands.training != nullptr) {

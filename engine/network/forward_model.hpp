@@ -25,6 +25,17 @@ struct NetworkOperands {
     /// its floats, and its words follow the activations. Null: all weights are numbers.
     std::shared_ptr<const PackedWeights> packed{};
     std::vector<Var>* cache_rows = nullptr;  ///< Of a pass over sequences, see LayerOperands.
+
+    /// The same of a network in the body of a loop, whose inputs these are: without what is of the
+    /// outer graph.
+    [[nodiscard]] NetworkOperands inside(Var own_weights, Var own_activations,
+                                         Var own_enabled) const {
+        return {.weights = own_weights,
+                .activations = own_activations,
+                .enabled = own_enabled,
+                .masters = masters,
+                .packed = packed};
+    }
 };
 
 /// A network in a graph, whatever it is made of: nodes of its own (Network), or one op that

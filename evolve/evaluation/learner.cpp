@@ -125,7 +125,7 @@ struct Learner::State {
           learning(*task.learning()),
           settings(used_settings),
           key(random_key(seed, "learn")),
-          runner(used_backend, Family::graph) {}
+          runner(used_backend, Family::graph, WeightUse::masters) {}
 
     [[nodiscard]] std::int64_t rows() const {
         return std::min(settings.batch, learning.data.train.rows());

@@ -25,16 +25,6 @@ std::vector<float> rounded(const Individual& individual, const WeightFormats& fo
     return weights;
 }
 
-/// What a graph reads of a network: numbers, and words of codes.
-std::int64_t floats_of(const Structure& structure) {
-    const PackedWeights* packed = structure.packed();
-    return packed != nullptr ? packed->floats() : structure.weight_count();
-}
-std::int64_t codes_of(const Structure& structure) {
-    const PackedWeights* packed = structure.packed();
-    return packed != nullptr ? packed->words() : 0;
-}
-
 GenomeStructure structure_of(const BytecodeBatch::Entry& entry) {
     return {
         .hash = entry.hash, .size_class = entry.size_class, .path = entry.path, .cost = entry.cost};
@@ -54,6 +44,28 @@ std::span<Value> room_for(std::int64_t words, std::span<Value> lent, std::vector
 
 }  // namespace
 
+/// What a graph reads of a network: numbers, and words of codes.
+std::int64_t OperandStage::floats_of(const Structure& structure) const {
+    const PackedWeights* own = packed(structure);
+    return own != nullptr ? own->floats() : structure.weight_count();
+}
+std::int64_t OperandStage::codes_of(const Structure& structure) const {
+    const PackedWeights* own = packed(structure);
+    return own != nullptr ? own->words() : 0;
+}
+
+/// A graph that rounds masters is that of their formats.
+GenomeStructure OperandStage::graph_structure(const Structure& structure) const {
+    const Hash128& hash = structure.graph().hash;
+    if (use_ == WeightUse::evaluated || structure.formats() == nullptr) return {.hash = hash};
+    std::vector<std::uint64_t> words{hash.low, hash.high};
+    for (const EncodedRange& range : structure.formats()->encoded()) {
+        words.push_back(static_cast<std::uint64_t>(range.offset));
+        words.push_back(static_cast<std::uint64_t>(range.dtype));
+    }
+    return {.hash = hash128(std::as_bytes(std::span(words)))};
+}
+
 std::span<const GenomeStructure> OperandStage::read(std::span<const Individual* const> individuals,
                                                     std::int64_t max_words) {
     structures_.resize(individuals.size());
@@ -69,7 +81,7 @@ std::span<const GenomeStructure> OperandStage::read(std::span<const Individual* 
         for (std::size_t i = first; i < end; ++i) {
             structures_[i] = interpreted && entries[i]
                                  ? structure_of(*entries[i])
-                                 : GenomeStructure{.hash = individuals[i]->structure->graph().hash};
+                                 : graph_structure(*individuals[i]->structure);
             words += interpreted && entries[i] ? entries[i]->cost : 0;
         }
         packed += words;
@@ -113,8 +125,10 @@ void OperandStage::upload_graphs(std::span<const Individual* const> individuals,
     for (std::size_t position = bytecodes_; position < order.size(); ++position) {
         const Individual& individual = *individuals[order[position]];
         const std::int64_t place = places_[position].weights;
-        if (individual.structure->packed() != nullptr) continue;
-        if (const WeightFormats* formats = individual.structure->formats()) {
+        if (packed(*individual.structure) != nullptr) continue;
+        const WeightFormats* formats =
+            use_ == WeightUse::evaluated ? individual.structure->formats() : nullptr;
+        if (formats != nullptr) {
             backend_.upload(buffer, place,
                             std::span<const float>(rounded(individual, *formats, backend_)));
         } else if (individual.row) {
@@ -136,23 +150,22 @@ void OperandStage::upload_packed(std::span<const Individual* const> individuals,
                                  std::span<const std::uint32_t> order, Buffer& buffer) {
     std::vector<std::size_t> positions;
     for (std::size_t position = bytecodes_; position < order.size(); ++position)
-        if (individuals[order[position]]->structure->packed() != nullptr)
+        if (packed(*individuals[order[position]]->structure) != nullptr)
             positions.push_back(position);
     std::vector<std::vector<float>> floats(positions.size());
     threads_.for_each(static_cast<std::int64_t>(positions.size()), [&](std::int64_t item, int) {
         const auto i = static_cast<std::size_t>(item);
         const Individual& individual = *individuals[order[positions[i]]];
         CAMBRIAN_ASSERT(individual.on_host());
-        const PackedWeights& packed = *individual.structure->packed();
+        const PackedWeights& own = *packed(*individual.structure);
         const std::size_t genes =
             std::max<std::size_t>(individual.structure->graph().activations.size(), 1);
         const auto first = static_cast<std::size_t>(places_[positions[i]].activations -
                                                     end_of_bytecodes_.activations) +
                            genes;
-        floats[i].resize(static_cast<std::size_t>(packed.floats()));
-        packed.pack(
-            individual.weights, floats[i],
-            std::span(activations_).subspan(first, static_cast<std::size_t>(packed.words())));
+        floats[i].resize(static_cast<std::size_t>(own.floats()));
+        own.pack(individual.weights, floats[i],
+                 std::span(activations_).subspan(first, static_cast<std::size_t>(own.words())));
     });
     for (std::size_t i = 0; i < positions.size(); ++i)
         backend_.upload(buffer, places_[positions[i]].weights, std::span<const float>(floats[i]));

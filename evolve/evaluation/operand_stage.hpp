@@ -10,6 +10,7 @@
 #include "cambrian/evolve/evaluation/bytecode_batch.hpp"
 #include "cambrian/evolve/evaluation/family.hpp"
 #include "cambrian/evolve/evaluation/genome_groups.hpp"
+#include "cambrian/evolve/evaluation/program_cache.hpp"
 
 namespace cambrian::evolve {
 
@@ -32,9 +33,10 @@ class GrowingBuffer {
 /// family. Keeps its storage.
 class OperandStage {
   public:
-    OperandStage(Backend& backend, Family family)
+    OperandStage(Backend& backend, Family family, WeightUse use)
         : backend_(backend),
           family_(family),
+          use_(use),
           threads_(backend.threads()),
           bytecode_batch_(backend.lockstep() == 1) {}
 
@@ -70,6 +72,13 @@ class OperandStage {
     void place(std::span<const Individual* const> individuals,
                std::span<const std::uint32_t> order);
     void place_graph(const Structure::GraphForm& form);
+    /// Of a graph whose large tensors stay in codes, else null.
+    [[nodiscard]] const PackedWeights* packed(const Structure& structure) const {
+        return use_ == WeightUse::evaluated ? structure.packed() : nullptr;
+    }
+    [[nodiscard]] std::int64_t floats_of(const Structure& structure) const;
+    [[nodiscard]] std::int64_t codes_of(const Structure& structure) const;
+    [[nodiscard]] GenomeStructure graph_structure(const Structure& structure) const;
     void upload_graphs(std::span<const Individual* const> individuals,
                        std::span<const std::uint32_t> order, Buffer& buffer);
     void upload_packed(std::span<const Individual* const> individuals,
@@ -82,6 +91,7 @@ class OperandStage {
 
     Backend& backend_;
     Family family_;
+    WeightUse use_;
     ThreadPool& threads_;
     BytecodeBatch bytecode_batch_;
     std::vector<GenomeStructure> structures_;  ///< Of every individual.

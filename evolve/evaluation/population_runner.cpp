@@ -40,8 +40,11 @@ Hash128 key_of(const BytecodeCapacity& capacity, std::int64_t pool) {
 
 }  // namespace
 
-PopulationRunner::PopulationRunner(Backend& backend, Family family)
-    : backend_(backend), cache_(max_programs, share_of_memory(backend)), stage_(backend, family) {}
+PopulationRunner::PopulationRunner(Backend& backend, Family family, WeightUse use)
+    : backend_(backend),
+      use_(use),
+      cache_(max_programs, share_of_memory(backend)),
+      stage_(backend, family, use) {}
 
 const std::vector<PopulationOutput>& PopulationRunner::run(
     std::span<const Individual* const> individuals, const PopulationRequest& request) {
@@ -80,7 +83,7 @@ StructureProgram& PopulationRunner::program_for(const Individual& individual,
     ++compiled_;
     const std::size_t own = request.own.size();
     return cache_.insert(
-        key, graph ? compile_graph(backend_, individual.blueprint(), request.build, own)
+        key, graph ? compile_graph(backend_, individual.blueprint(), use_, request.build, own)
                    : compile_interpreter(backend_, individual.blueprint(), capacity, stage_.pool(),
                                          request.build, own));
 }

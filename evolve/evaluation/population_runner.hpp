@@ -45,7 +45,7 @@ struct PopulationOutput {
 class PopulationRunner {
   public:
     /// @param threads that take individuals apart, the caller included.
-    PopulationRunner(Backend& backend, Family family);
+    PopulationRunner(Backend& backend, Family family, WeightUse use = WeightUse::evaluated);
 
     /// The result stays valid until the next run.
     [[nodiscard]] const std::vector<PopulationOutput>& run(
@@ -74,6 +74,7 @@ class PopulationRunner {
     void collect(std::size_t begin, std::size_t end);
 
     Backend& backend_;
+    WeightUse use_;
     ProgramCache cache_;
     OperandStage stage_;
     GenomeGroups groups_;

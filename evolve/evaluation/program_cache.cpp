@@ -1,6 +1,7 @@
 #include "cambrian/evolve/evaluation/program_cache.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -63,7 +64,24 @@ void finish(Backend& backend, const Graph& graph, std::size_t first, std::size_t
 
 }  // namespace
 
-StructureProgram compile_graph(Backend& backend, const Blueprint& blueprint,
+NetworkOperands operand_inputs(Graph& graph, const Network& network, WeightUse use) {
+    constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
+    auto packed = std::make_shared<const PackedWeights>(
+        network, use == WeightUse::evaluated ? min_packed_numbers : none);
+    NetworkOperands operands{
+        .weights = graph.input("weights", ValueType::real, Shape{packed->floats()}),
+        .activations =
+            graph.input("activations", ValueType::integer,
+                        Shape{at_least_one(network.activation_count()) + packed->words()}),
+        .enabled =
+            graph.input("enabled", ValueType::boolean,
+                        Shape{at_least_one(static_cast<std::int64_t>(network.slot_count()))}),
+        .masters = use == WeightUse::masters};
+    if (packed->any()) operands.packed = std::move(packed);
+    return operands;
+}
+
+StructureProgram compile_graph(Backend& backend, const Blueprint& blueprint, WeightUse use,
                                const BuildOutputs& build, std::size_t own) {
     const Network network(blueprint);
     StructureProgram result;
@@ -77,13 +95,7 @@ StructureProgram compile_graph(Backend& backend, const Blueprint& blueprint,
         reader.enabled() == network.enabled_flags());
 
     Graph graph;
-    auto packed = std::make_shared<const PackedWeights>(network);
-    NetworkOperands operands{
-        .weights = graph.input("weights", ValueType::real, Shape{packed->floats()}),
-        .activations = graph.input("activations", ValueType::integer,
-                                   Shape{at_least_one(result.activations) + packed->words()}),
-        .enabled = graph.input("enabled", ValueType::boolean, Shape{at_least_one(result.slots)})};
-    if (packed->any()) operands.packed = std::move(packed);
+    const NetworkOperands operands = operand_inputs(graph, network, use);
     for (const Var output : build(graph, network, operands)) graph.output(output);
     finish(backend, graph, 0, 3 + own, result);
     return result;

@@ -11,8 +11,15 @@
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
 #include "cambrian/engine/network/forward_model.hpp"
+#include "cambrian/engine/network/network.hpp"
 
 namespace cambrian::evolve {
+
+/// Which weights of a network programs read.
+enum class WeightUse : std::uint8_t {
+    evaluated,  ///< Those that formats stand for, large tensors in their codes.
+    masters,    ///< As they are: graphs round them, and learn.
+};
 
 /// A graph compiled for many networks, all of one structure or all whose bytecodes fit, and the
 /// sizes of what is bound to it: weights, activations and enabled flags of each, or the packed
@@ -36,10 +43,14 @@ struct StructureProgram {
 using BuildOutputs = std::function<std::vector<Var>(Graph& graph, const ForwardModel& network,
                                                     const NetworkOperands& operands)>;
 
+/// Inputs "weights", "activations" and "enabled" for what a network reads.
+[[nodiscard]] NetworkOperands operand_inputs(Graph& graph, const Network& network, WeightUse use);
+
 /// For every network of the structure of a blueprint.
 /// @param own how many of the inputs that `build` adds first are those of each network, not of all.
 [[nodiscard]] StructureProgram compile_graph(Backend& backend, const Blueprint& blueprint,
-                                             const BuildOutputs& build, std::size_t own);
+                                             WeightUse use, const BuildOutputs& build,
+                                             std::size_t own);
 /// For every network between the widths of a blueprint whose bytecode fits a capacity and whose
 /// packed weights lie among `pool` words that all share.
 [[nodiscard]] StructureProgram compile_interpreter(Backend& backend, const Blueprint& blueprint,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cambrian/engine/graph/passes/passes.hpp"
+#include "cambrian/evolve/evaluation/program_cache.hpp"
 #include "cambrian/launch/show/structure_text.hpp"
 
 namespace cambrian::launch {
@@ -109,13 +110,9 @@ Cost cost(const distributed::Experiment& experiment, Backend& backend, std::int6
     const Network network(first_network(experiment));
     const std::vector<Tensor> data = task.data(evolve::Phase::train);
     const std::vector<Tensor> draws = task.draws(evolve::Phase::train, experiment.seed, 0);
-    const auto at_least_one = [](std::int64_t count) { return std::max<std::int64_t>(1, count); };
     Graph graph;
-    const NetworkOperands operands{
-        graph.input("weights", ValueType::real, Shape{network.weight_count()}),
-        graph.input("activations", ValueType::integer,
-                    Shape{at_least_one(network.activation_count())}),
-        graph.input("enabled", ValueType::boolean, Shape{at_least_one(network.slot_count())})};
+    const NetworkOperands operands =
+        evolve::operand_inputs(graph, network, evolve::WeightUse::evaluated);
     const std::vector<Var> data_inputs = inputs(graph, data, "data");
     const std::vector<Var> draw_inputs = inputs(graph, draws, "draws");
     graph.output(

@@ -23,7 +23,9 @@ class PackedOperand {
     }
 
     [[nodiscard]] const PackedAttribute& packed() const { return packed_; }
-    [[nodiscard]] bool shared() const { return words_.stride == 0; }
+    [[nodiscard]] bool shared() const {
+        return words_.stride == 0 && scales_.stride == 0 && zero_points_.stride == 0;
+    }
     [[nodiscard]] PackedRows rows(const Frame& frame, std::int64_t individual) const {
         const DtypeRow& format = row(packed_.dtype);
         const auto floats = [&](const BufferView& view) {
@@ -66,6 +68,8 @@ constexpr std::int64_t strip_of_many = 262144;
 constexpr std::int64_t few_rows = 6;
 /// Rows of x that a strip is multiplied with at once under strict math.
 constexpr std::int64_t rows_at_once = 64;
+/// Rows of a part: each decodes its strip anew, which is little beside so many products.
+constexpr std::int64_t rows_of_a_part = 512;
 
 class PackedMatmulKernel : public Kernel {
   public:
@@ -93,18 +97,23 @@ class PackedMatmulKernel : public Kernel {
         const std::int64_t products = continues_ ? 1 : count;
         const std::int64_t rows = continues_ ? m_ * count : m_;
         const std::int64_t strips = (n_ + strip_ - 1) / strip_;
-        for_each_part(frame.team, products * strips, [&](std::int64_t part, std::byte* own) {
-            const std::int64_t individual = part / strips;
-            const std::int64_t first = part % strips * strip_;
-            const Strip strip{.x = frame.at<float>(x_) + individual * x_.stride,
-                              .y = frame.at<float>(result_) + individual * result_.stride + first,
-                              .rows = rows,
+        const std::int64_t bands = (rows + rows_of_a_part - 1) / rows_of_a_part;
+        for_each_part(frame.team, products * bands * strips,
+                      [&](std::int64_t part, std::byte* own) {
+                          const std::int64_t individual = part / (bands * strips);
+                          const std::int64_t first_row = part / strips % bands * rows_of_a_part;
+                          const std::int64_t first = part % strips * strip_;
+                          const Strip strip{
+                              .x = frame.at<float>(x_) + individual * x_.stride + first_row * k_,
+                              .y = frame.at<float>(result_) + individual * result_.stride +
+                                   first_row * n_ + first,
+                              .rows = std::min(rows_of_a_part, rows - first_row),
                               .columns = std::min(strip_, n_ - first)};
-            auto* numbers = reinterpret_cast<float*>(own);
-            decode_rows(operand_.packed(), operand_.rows(frame, individual), first, strip.columns,
-                        numbers);
-            multiply(strip, numbers, numbers + strip_ * k_);
-        });
+                          auto* numbers = reinterpret_cast<float*>(own);
+                          decode_rows(operand_.packed(), operand_.rows(frame, individual), first,
+                                      strip.columns, numbers);
+                          multiply(strip, numbers, numbers + strip_ * k_);
+                      });
     }
 
   private:

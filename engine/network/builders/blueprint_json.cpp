@@ -255,8 +255,8 @@ void add_rules(AnyLayer& layer, const ParameterRules& rules) {
 Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
                               std::int64_t output_features, bool time) {
     static constexpr std::array<std::string_view, 11> keys{
-        "layers",  "grid",  "links",            "input", "mode",      "build",
-        "initial", "dtype", "activation_dtype", "init",  "init_scale"};
+        "layers",           "grid", "links",     "input", "mode", "build", "initial", "dtype",
+        "activation_dtype", "init", "init_scale"};
     json_read::object(network, "network", keys);
     if (network.contains("build"))
         return with_init(

@@ -51,8 +51,8 @@ class Freeze {
 
 /// One step of all episodes: the network reacts, the environment changes.
 Graph rollout_body(const Environment& environment, const ForwardModel& network,
-                   std::span<const Var> carries, std::span<const Var> invariants,
-                   std::size_t state_count) {
+                   const NetworkOperands& outer, std::span<const Var> carries,
+                   std::span<const Var> invariants, std::size_t state_count) {
     Graph graph;
     std::vector<Var> inputs;
     for (const Var carry : carries)
@@ -66,8 +66,9 @@ Graph rollout_body(const Environment& environment, const ForwardModel& network,
     const Var returns = reader.next();
     const Var steps = reader.next();
     const Var alive = reader.next();
-    const NetworkOperands operands{
-        .weights = reader.next(), .activations = reader.next(), .enabled = reader.next()};
+    const Var weights = reader.next();
+    const Var activations = reader.next();
+    const NetworkOperands operands = outer.inside(weights, activations, reader.next());
 
     const StepResult reaction = network.step(environment.observe(state), memory, operands);
     const EnvironmentStep change = environment.step(state, reaction.output);
@@ -221,9 +222,11 @@ Objective RolloutTask::build(const ObjectiveContext& context, const Course& cour
 
     const std::array invariants{context.operands.weights, context.operands.activations,
                                 context.operands.enabled};
-    const ScanResult end = scan(
-        rollout_body(environment, context.network, carries, invariants, state_count), carries, {},
-        invariants, {.length = course.steps, .alive_carry = static_cast<int>(carries.size()) - 1});
+    const ScanResult end =
+        scan(rollout_body(environment, context.network, context.operands, carries, invariants,
+                          state_count),
+             carries, {}, invariants,
+             {.length = course.steps, .alive_carry = static_cast<int>(carries.size()) - 1});
     const Var steps = end.carries[carries.size() - 2];
     const Var scores = environment.score(std::span(end.carries).first(state_count),
                                          end.carries[carries.size() - 3]);

@@ -18,7 +18,8 @@ using testing::HasSubstr;
 Experiment priced_neat(const std::filesystem::path& directory) {
     Experiment experiment = neat_experiment(directory);
     experiment.variation.mutation = {};
-    experiment.variation.mutation.dtype_rate = 0.3F;
+    experiment.variation.mutation.dtype_rate = 1.0F;  // Every child has one that is cheaper.
+    experiment.variation.mutation.dtypes = {Dtype::bfloat16, Dtype::int8, Dtype::int4};
     experiment.variation.kind = evolve::standard_genomes().make(
         nlohmann::json::parse(R"({"type": "neat", "feed_forward": false, "node_add_rate": 0.3,
             "connection_add_rate": 0.3, "connection_delete_rate": 0.2,

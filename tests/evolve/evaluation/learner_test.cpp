@@ -1,9 +1,11 @@
 #include "cambrian/evolve/evaluation/learner.hpp"
 
 #include <cmath>
+#include <optional>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/network/packed_weights.hpp"
 #include "cambrian/engine/train/trainer.hpp"
 #include "cambrian/tests/evolve/support/task_support.hpp"
 
@@ -107,6 +109,33 @@ TEST(Learner, LowersTheLossOfMixedStructuresEachOnItsOwn) {
         EXPECT_EQ(weights[i], learned(*task, {genomes[i]}, settings, 4)[0]);
     }
     EXPECT_NE(weights[0], learned(*task, {genomes[0]}, settings, 5)[0]) << "other batches";
+}
+
+TEST(Learner, LearnsOnMastersOfWhicheverFormatEachHas) {
+    const auto task = testing::standard_task(blobs);
+    const LearningSettings settings = settings_with(3, 0.05);
+    std::vector<Genome> genomes(3, testing::genome_for(*task, two_layers, 1));
+    for (std::optional<Slot>& slot : genomes[1].blueprint.slots)
+        if (slot) slot->formats.weights = Dtype::int2;
+    genomes[2].blueprint.head_formats.weights = Dtype::int8;
+    const auto together = learned(*task, genomes, settings);
+    for (std::size_t i = 0; i < genomes.size(); ++i)
+        EXPECT_EQ(learned(*task, {genomes[i]}, settings)[0], together[i]) << i;
+    EXPECT_NE(together[0], together[1]);
+    EXPECT_NE(together[0], together[2]);
+
+    // No step: what was finer than the codes is still there.
+    EXPECT_EQ(learned(*task, {genomes[1]}, settings_with(1, 0.0))[0], genomes[1].weights);
+
+    // A tensor that stays codes where the network is evaluated.
+    Genome large = testing::genome_for(
+        *task,
+        R"({"layers": [{"type": "dense", "out": 16400, "activation": "tanh"}, {"type": "dense"}],
+                   "dtype": "int8"})",
+        1);
+    EXPECT_TRUE(PackedWeights(Network(large.blueprint)).any());
+    EXPECT_LT(loss_of(*task, large, learned(*task, {large}, settings_with(3, 0.001))[0]),
+              loss_of(*task, large, large.weights));
 }
 
 TEST(Learner, LearnsOnSequencesWithState) {
