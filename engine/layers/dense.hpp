@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "cambrian/engine/layers/support/layer.hpp"
 #include "cambrian/engine/layers/support/width.hpp"
 
@@ -17,12 +19,18 @@ struct Dense {
     std::int64_t out = 0;
     bool bias = true;
     Activation activation = Activation::identity;
+    std::string tied{};  ///< Empty: it has a weight of its own.
 
     static constexpr auto fields = std::tuple{
         Field{"in", &Dense::in, "0: all elements of a row"},
         Field{"out", &Dense::out, "0: told by what follows, for a head or the end of a residual"},
         Field{"bias", &Dense::bias},
         Field{"activation", &Dense::activation},
+        Field{
+            "tied", &Dense::tied,
+            "Its weight is the table of this embedding, such as \"slot.0.table\": one tensor with "
+            "the gradients of both. For the head, or a layer that is in no container."}
+            .later(),
     };
 
     static Dense example() { return {.in = 3, .out = 5, .activation = Activation::tanh}; }
@@ -46,18 +54,21 @@ struct Dense {
     [[nodiscard]] std::vector<ParameterSpec> parameters() const {
         std::vector<ParameterSpec> result;
         result.reserve(2);
-        result.push_back({.name = "weight",
-                          .shape = {out, in},
-                          .initial = Initial::weight,
-                          .fan_in = in,
-                          .activation = activation});
+        if (tied.empty())
+            result.push_back({.name = "weight",
+                              .shape = {out, in},
+                              .initial = Initial::weight,
+                              .fan_in = in,
+                              .activation = activation});
         if (bias) result.push_back({.name = "bias", .shape = {out}, .initial = Initial::zeros});
         return result;
     }
 
+    /// A tied weight comes after the layer's own parameters.
     [[nodiscard]] Var build(Var x, const LayerOperands& operands) const {
-        Var y = project(as_vectors(x, in, operands.row), operands.parameters[0]);
-        if (bias) y = y + operands.parameters[1];
+        const std::size_t weight = tied.empty() || !bias ? 0 : 1;
+        Var y = project(as_vectors(x, in, operands.row), operands.parameters[weight]);
+        if (bias) y = y + operands.parameters[1 - weight];
         return operands.activated(y);
     }
 

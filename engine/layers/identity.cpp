@@ -12,7 +12,7 @@ namespace cambrian {
 namespace {
 
 bool is_unit(const Dense& dense) {
-    return dense.in == dense.out && dense.activation == Activation::identity;
+    return dense.in == dense.out && dense.activation == Activation::identity && dense.tied.empty();
 }
 
 /// Whether weights of zero make a layer give zeros: a sum of weighted inputs through an activation

@@ -66,9 +66,15 @@ std::string embedding_name(const Family& family, std::string_view prefix) {
     return "";
 }
 
+/// Which tensor the head of a network with a weight of its own is.
+enum class Heads : std::uint8_t {
+    own,
+    copies,  ///< That of the embedding, too, whose weights it has.
+};
+
 /// The rules of all rows whose parameters the network has.
 std::vector<TensorRule> rules_of(const Family& family, const LanguageModel& model,
-                                 const Network& network, std::string_view prefix) {
+                                 const Network& network, std::string_view prefix, Heads heads) {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < network.weights().size(); ++i)
         names.push_back(network.weight_name(i));
@@ -79,7 +85,7 @@ std::vector<TensorRule> rules_of(const Family& family, const LanguageModel& mode
         for (std::int64_t block = 0; block < count; ++block) {
             std::vector<std::string> ours = our_names(family, model, row, block);
             if (!std::ranges::binary_search(names, ours.front())) continue;
-            const bool copied = row.place == Place::head && model.tied;
+            const bool copied = row.place == Place::head && heads == Heads::copies;
             rules.push_back(
                 {copied ? embedding_name(family, prefix) : their_name(row, prefix, block),
                  std::move(ours), row.form});
@@ -88,10 +94,11 @@ std::vector<TensorRule> rules_of(const Family& family, const LanguageModel& mode
     return rules;
 }
 
-ModelPlan plan_with(const Family& family, const LanguageModel& model, std::string_view prefix) {
+ModelPlan plan_with(const Family& family, const LanguageModel& model, std::string_view prefix,
+                    Heads heads = Heads::own) {
     ModelPlan plan;
     plan.blueprint = blueprint_of(family, model);
-    plan.rules = rules_of(family, model, Network(plan.blueprint), prefix);
+    plan.rules = rules_of(family, model, Network(plan.blueprint), prefix, heads);
     for (const std::string_view buffer : family.buffers)
         plan.buffers.emplace_back(prefix.empty() && buffer.starts_with(family.prefix)
                                       ? buffer.substr(family.prefix.size())
@@ -101,7 +108,7 @@ ModelPlan plan_with(const Family& family, const LanguageModel& model, std::strin
     for (const TensorRow& row : family.tensors)
         if (row.place == Place::head) plan.copies.emplace_back(their_name(row, prefix, 0), table);
     plan.notes.push_back(fmt::format(
-        "tied: \"{}\" is the embedding and the head; the network has a copy for each", table));
+        "tied: \"{}\" is the embedding and the head, and one tensor of the network", table));
     return plan;
 }
 
@@ -173,6 +180,7 @@ Blueprint blueprint_of(const Family& family, const LanguageModel& model) {
     blueprint.output_features = model.vocabulary;
     blueprint.grid = one_cell(layers.size() - 1);
     blueprint.head = std::move(layers.back());
+    if (model.tied) std::get<Dense>(blueprint.head.variant()).tied = "slot.0.table";
     layers.pop_back();
     blueprint.slots.resize(static_cast<std::size_t>(blueprint.grid.slots()));
     for (std::size_t i = 0; i < layers.size(); ++i)
@@ -205,6 +213,8 @@ DescribedModel describe(const Family& family, const Network& network,
     const std::vector<AnyLayer> chain = chain_of(network.blueprint());
     std::optional<LanguageModel> model = family.describe(chain);
     if (!model) refuse_network(family, "its first layers are others");
+    const auto* head = std::get_if<Dense>(&network.blueprint().head.variant());
+    model->tied = head != nullptr && !head->tied.empty();
     // What a reader of its config gets: a setting without a key is lost.
     std::vector<std::string> ignored;
     const LanguageModel told = read_model_config(
@@ -217,8 +227,8 @@ DescribedModel describe(const Family& family, const Network& network,
                 fmt::format(
                     "layer {} is {}, theirs {}", i, shortened(to_json(chain[i]).dump(), 300),
                     i < theirs.size() ? shortened(to_json(theirs[i]).dump(), 300) : "is none"));
-    model->tied = true;
-    DescribedModel result{*model, plan_with(family, *model, family.prefix)};
+    if (model->tied) return {*model, plan_with(family, *model, family.prefix)};
+    DescribedModel result{*model, plan_with(family, *model, family.prefix, Heads::copies)};
     const auto equal = [&](const PlannedTensor& tensor) {
         if (tensor.rules.size() < 2) return true;
         const auto part = [&](const TensorRule* rule) {
@@ -231,10 +241,8 @@ DescribedModel describe(const Family& family, const Network& network,
         };
         return std::ranges::equal(part(tensor.rules[0]), part(tensor.rules[1]));
     };
-    if (!std::ranges::all_of(planned_tensors(result.plan, network), equal)) {
-        model->tied = false;
-        result = {*model, plan_with(family, *model, family.prefix)};
-    }
+    result.model.tied = std::ranges::all_of(planned_tensors(result.plan, network), equal);
+    if (!result.model.tied) result.plan = plan_with(family, *model, family.prefix);
     return result;
 }
 

@@ -28,7 +28,7 @@ struct LanguageModel {
     std::int64_t sliding = 0;    ///< 0: all positions.
     float epsilon = 0.0F;
     float rope_base = 0.0F;
-    bool tied = false;  ///< One tensor is the embedding and the head.
+    bool tied = false;  ///< One tensor is the embedding and the head, in the network, too.
     bool attention_bias = false;
     bool mlp_bias = false;
     bool normed_heads = false;  ///< Queries and keys, with the same epsilon as all norms.
@@ -88,7 +88,7 @@ struct Family {
     std::int64_t block_layers = 2;
     /// What keys alone do not say: widths that follow from others, settings in lists of their own.
     void (*complete)(LanguageModel&, const nlohmann::json& config) = nullptr;
-    /// The chain; the head is last.
+    /// The chain; the head is last, and is tied by who asks (blueprint_of).
     std::vector<AnyLayer> (*layers)(const LanguageModel&) = nullptr;
     /// What a chain may be, or nothing where it is not of the family; `layers` decides. Null: the
     /// family is read and never written.
@@ -119,8 +119,9 @@ struct Family {
 /// The plan to read files by.
 [[nodiscard]] ModelPlan plan_of(const Family& family, const LanguageModel& model,
                                 const TensorFiles& files);
-/// The model that a network is, with the plan to write it by: tied where embedding and head have
-/// the same weights. Throws ConfigError that names the first layer that is not of the family.
+/// The model that a network is, with the plan to write it by: tied where embedding and head are one
+/// tensor, or have the same weights. Throws ConfigError that names the first layer that is not of
+/// the family.
 struct DescribedModel {
     LanguageModel model;
     ModelPlan plan;

@@ -9,6 +9,7 @@
 #include "cambrian/engine/io/safetensors_index.hpp"
 #include "cambrian/engine/models/family.hpp"
 #include "cambrian/engine/models/model_files.hpp"
+#include "cambrian/engine/network/ties.hpp"
 
 namespace cambrian::models {
 namespace {
@@ -27,6 +28,9 @@ WrittenModel written_modules(const Network& network) {
     result.plan.rules = module_rules(network);
     result.config["model_type"] = torch_family;
     result.config["network"] = network_section(network.blueprint());
+    if (tied_slot(network.blueprint().head))
+        result.notes.emplace_back(
+            "tied: the head has no tensor of its own but that of the embedding");
     return result;
 }
 

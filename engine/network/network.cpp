@@ -11,6 +11,7 @@
 #include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/engine/network/network_check.hpp"
 #include "cambrian/engine/network/structure_words.hpp"
+#include "cambrian/engine/network/ties.hpp"
 
 namespace cambrian {
 
@@ -44,6 +45,8 @@ Network::Network(Blueprint blueprint) : blueprint_(std::move(blueprint)) {
     network_check::sizes(blueprint_);
     network_check::clocks(blueprint_);
     resolve_layers();
+    if (const std::string fault = tie_fault(blueprint_); !fault.empty())
+        throw ShapeError(fault + " name the table of an embedding as large as the weight");
     network_check::links(blueprint_);
     lay_out();
 }

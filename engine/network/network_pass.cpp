@@ -9,6 +9,7 @@
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/engine/network/network_check.hpp"
 #include "cambrian/engine/network/network_tap.hpp"
+#include "cambrian/engine/network/ties.hpp"
 #include "cambrian/engine/network/weight_formats.hpp"
 
 // The network as a graph.
@@ -171,6 +172,11 @@ class Pass {
         if (adds_preceding_input(any)) return input + shaped(added_input(slot), input.shape());
         std::vector<Var> parameters(any.parameters().size());
         for (Var& value : parameters) value = parameter(next_range_++);
+        if (const std::optional<int> tied = tied_slot(any)) {
+            const auto table = std::ranges::find(network_.weights(), *tied, &WeightRange::slot);
+            parameters.push_back(
+                parameter(static_cast<std::size_t>(table - network_.weights().begin())));
+        }
         std::vector<Var> activations(any.activations().size());
         for (Var& code : activations) code = element(operands_.activations, next_activation_++);
         // What a disabled slot computes is not used: it has nothing to learn from.

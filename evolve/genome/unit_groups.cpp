@@ -87,6 +87,11 @@ class Follower {
             [&]<class L>(const L& own) {
                 constexpr bool is_dense = std::is_same_v<L, Dense>;
                 if constexpr (is_dense || convolves<L> || remembers<L>) {
+                    if constexpr (is_dense) {
+                        if (!own.tied.empty()) {
+                            return false;
+                        }
+                    }
                     if constexpr (convolves<L>) {
                         if (own.groups != 1) {
                             return false;
@@ -136,6 +141,11 @@ class Follower {
                     add(slot, 0, transposed ? 0 : 1);
                     return Passing::read;
                 } else if constexpr (std::is_same_v<L, Dense> || remembers<L>) {
+                    if constexpr (std::is_same_v<L, Dense>) {
+                        if (!own.tied.empty()) {
+                            return Passing::fixed;
+                        }
+                    }
                     return read_vectors(slot, layer, row);
                 } else {
                     return Passing::fixed;

@@ -32,6 +32,9 @@ struct Growth {
 template <class L>
 Growth grown(L layer, std::int64_t units) {
     if constexpr (std::is_same_v<L, Dense>) {
+        if (!layer.tied.empty()) {
+            return {"its weight is another layer's"};
+        }
         layer.out += units;
     } else if constexpr (is_convolution<L>) {
         if (layer.groups != 1) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "cambrian/engine/network/ties.hpp"
 #include "cambrian/evolve/variation/mutation_detail.hpp"
 
 namespace cambrian::evolve {
@@ -52,16 +53,24 @@ class Variator {
         return mutation(rng_, settings_, limits_, genome, birth_);
     }
 
+    /// Nothing for a child in which a shared weight would be none any more.
+    static std::optional<Mutant> tied(std::optional<Mutant> child) {
+        if (child && !tie_fault(child->genome.blueprint).empty()) {
+            return std::nullopt;
+        }
+        return child;
+    }
+
     template <class First>
     void apply(const First& first, const MutationOperator& again) {
         const Genome& before = child_.structure->genome();
-        std::optional<Mutant> after = first(before);
+        std::optional<Mutant> after = tied(first(before));
         for (int drawn = 1; !after; ++drawn) {
             ++child_.retries;
             if (drawn == draws_per_hit) {
                 return;
             }
-            after = draw(again, before);
+            after = tied(draw(again, before));
         }
         // Whoever goes through the genes of the former structure is not done with it.
         former_.push_back(child_.become(*std::move(after)));

@@ -64,8 +64,12 @@ void change(AxisValues& value) {
     else
         change(value.values[0]);
 }
-/// The next of the words that layers know.
+/// The next of the words that layers know; a name where there is none.
 void change(std::string& value) {
+    if (value.empty()) {
+        value = "slot.0.table";
+        return;
+    }
     static constexpr std::array words{"standard", "temperature", "probabilities",
                                       "features", "filter",      "concat"};
     const auto* const found = std::ranges::find(words, value);

@@ -158,7 +158,8 @@ TEST_F(ModelConversion, TensorsAreWrittenAsTheyWereRead) {
 }
 
 TEST_F(ModelConversion, TiedWeightsAreToldAndWrittenOnce) {
-    static_cast<void>(read("qwen2"));
+    NetworkFile file = read("qwen2");
+    EXPECT_EQ(std::get<Dense>(file.genome.blueprint.head.variant()).tied, "slot.0.table");
     EXPECT_THAT(said_,
                 HasSubstr("tied: \"model.embed_tokens.weight\" is the embedding and the head"));
     const Result written = convert({path("qwen2.cmb"), path("out"), "--family", "qwen"});
@@ -174,6 +175,21 @@ TEST_F(ModelConversion, TiedWeightsAreToldAndWrittenOnce) {
     write_safetensors(path("out/model.safetensors"), content);
     EXPECT_THAT(fails(3, {path("out"), path("again.cmb")}),
                 HasSubstr("tensors \"lm_head.weight\" and \"model.embed_tokens.weight\" differ"));
+
+    // A network with two copies that are equal is written as one tensor, too; others are two.
+    std::get<Dense>(file.genome.blueprint.head.variant()).tied.clear();
+    std::vector<float>& weights = file.genome.weights;
+    constexpr std::ptrdiff_t table = 12 * 8;
+    const std::vector<float> copy(weights.begin(), weights.begin() + table);
+    weights.insert(weights.end(), copy.begin(), copy.end());
+    write_network(path("copies.cmb"), file);
+    ASSERT_EQ(convert({path("copies.cmb"), path("one"), "--family", "qwen"}).code, 0);
+    EXPECT_FALSE(
+        read_safetensors(path("one/model.safetensors")).tensors.contains("lm_head.weight"));
+    weights.back() += 1.0F;
+    write_network(path("copies.cmb"), file);
+    ASSERT_EQ(convert({path("copies.cmb"), path("two"), "--family", "qwen"}).code, 0);
+    EXPECT_TRUE(read_safetensors(path("two/model.safetensors")).tensors.contains("lm_head.weight"));
 }
 
 TEST_F(ModelConversion, NothingIsDroppedOrMadeUp) {

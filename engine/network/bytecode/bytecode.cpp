@@ -16,10 +16,12 @@ namespace {
 // Whether layers have a bytecode form.
 template <class L>
 bool has_bytecode(const L& layer) {
-    constexpr bool plain = std::is_same_v<L, Dense> || std::is_same_v<L, Rnn> ||
-                           std::is_same_v<L, RmsNorm> || std::is_same_v<L, LayerNorm>;
+    constexpr bool plain =
+        std::is_same_v<L, Rnn> || std::is_same_v<L, RmsNorm> || std::is_same_v<L, LayerNorm>;
     if constexpr (std::is_same_v<L, Softmax>) {
         return layer.variant == "standard" && layer.temperature == 1.0F;
+    } else if constexpr (std::is_same_v<L, Dense>) {
+        return layer.tied.empty();
     } else if constexpr (std::is_same_v<L, Sequential> || std::is_same_v<L, Residual>) {
         return std::ranges::all_of(layer.layers, [](const AnyLayer& inner) {
             return std::visit([](const auto& concrete) { return has_bytecode(concrete); },

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/network/ties.hpp"
 #include "cambrian/evolve/variation/genome_kind.hpp"
 #include "cambrian/evolve/variation/mutation.hpp"
 #include "cambrian/tests/support/network_run.hpp"
@@ -92,6 +93,36 @@ TEST(CustomMutation, KeysAreCheckedWhenAdded) {
             registry.add_plugin({"a", "2", {3, 4}});
         },
         ThrowsMessage<ConfigError>(HasSubstr("plug-in \"a\" is loaded twice")));
+}
+
+TEST(TiedWeights, StayOneTensorThroughMutation) {
+    const Genome start = custom_founder(
+        R"({"layers": [{"type": "embedding", "vocabulary": 6, "features": 4},
+                       {"type": "dense", "out": 4, "activation": "relu"},
+                       {"type": "dense", "tied": "slot.0.table"}], "grid": {"layers_per_cell": 5}})",
+        1, 6);
+    const MutationSettings settings{.layer_type_rate = 0.3F,
+                                    .layer_insert_rate = 0.3F,
+                                    .layer_toggle_rate = 0.2F,
+                                    .layer_remove_rate = 0.2F,
+                                    .layer_widen_rate = 0.5F,
+                                    .layer_deepen_rate = 0.3F,
+                                    .layer_field_rate = 0.5F,
+                                    .grid_limit = 12};
+    std::uint32_t retries = 0;
+    for (std::uint64_t chain = 0; chain < 10; ++chain) {
+        Genome genome = start;
+        for (std::uint64_t step = 0; step < 20; ++step) {
+            RandomStream rng = custom_stream(chain * 100 + step);
+            MutationResult child = mutate(rng, settings, {}, genome, step + 1);
+            retries += child.retries;
+            genome = std::move(child.genome);
+            ASSERT_NO_THROW(check(genome));
+            ASSERT_EQ(tied_slot(genome.blueprint.head), 0);
+            ASSERT_EQ(decode_genome(encode(genome), "test"), genome);
+        }
+    }
+    EXPECT_GT(retries, 0U) << "some would have taken the table apart";
 }
 
 }  // namespace
