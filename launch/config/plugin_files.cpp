@@ -1,6 +1,5 @@
 #include "cambrian/launch/config/plugin_files.hpp"
 
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
@@ -11,21 +10,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The config that a source has or comes from; empty where there is none.
+/// The config that is run; empty where there is none.
 fs::path config_of(const fs::path& source) {
     std::error_code error;
-    const auto first_of = [&](std::initializer_list<fs::path> places) {
-        for (const fs::path& place : places)
-            if (fs::is_regular_file(place, error)) return place;
-        return fs::path();
-    };
-    if (fs::is_directory(source, error)) return first_of({source / "config.json"});
+    if (fs::is_directory(source, error)) {
+        const fs::path config = source / "config.json";
+        return fs::is_regular_file(config, error) ? config : fs::path();
+    }
     if (!fs::is_regular_file(source, error)) return {};
-    if (source.extension() == ".json") return source;
-    if (source.extension() != ".cmb" && source.extension() != ".safetensors") return {};
-    // Beside the network, or above the folder that `cambrian extract` made.
-    const fs::path folder = fs::absolute(source).parent_path();
-    return first_of({folder / "config.json", folder.parent_path() / "config.json"});
+    return source.extension() == ".json" ? source : fs::path();
 }
 
 /// The texts of a list, or nothing for anything else.

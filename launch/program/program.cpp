@@ -99,7 +99,10 @@ void CommandLine::load_plugins_of(const CLI::App& sub) {
     const CLI::Option* const set = sub.get_option_no_throw("--set");
     const std::vector<std::string> overrides =
         set == nullptr ? std::vector<std::string>() : set->results();
+    // To run a config is to run its code; what only reads files of others loads what it is told.
     for (const CLI::Option* option : sub.get_options()) {
+        if (sub.get_option_no_throw("--plugin") != nullptr && option->get_name() != "--config")
+            continue;
         if (!option->get_positional() && option->get_name() != "--config") continue;
         for (const std::string& source : option->results())
             for (std::filesystem::path& file : plugin_files(source, overrides))
@@ -126,8 +129,7 @@ CLI::App& CommandLine::add(const char* name, const char* description, const char
         "devices", "adaptation", "individuals", "tokenize", "ops",   "validate"};
     if (std::ranges::find(without, name) == without.end())
         sub.add_option("--plugin", plugins_,
-                       "Load a shared object with tasks, layers or mutations (repeatable); those "
-                       "of a config beside a network are found by themselves")
+                       "Load a shared object with tasks, layers or mutations (repeatable)")
             ->allow_extra_args(false)
             ->type_name("FILE");
     sub.final_callback([this, command = std::move(command)] { command_ = command; });

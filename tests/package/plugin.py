@@ -27,7 +27,7 @@ def main():
         results.append([(directory / name).read_bytes() for name in ("generations.csv", "best.cmb", "individuals.cmb")])
     if results[0] != results[1]:
         sys.exit("one rank and two write other bytes")
-    told = subprocess.run([str(program), "inspect", str(work / "ranks-2/best.cmb")], check=True, capture_output=True, text=True)
+    told = subprocess.run([str(program), "inspect", str(work / "ranks-2/best.cmb"), "--plugin", str(plugin)], check=True, capture_output=True, text=True)
     if "wave" not in told.stdout:
         sys.exit(f"no wave in the network: {told.stdout}")
     # A rank with another plug-in of that name.
