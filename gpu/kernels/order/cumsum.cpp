@@ -16,7 +16,7 @@ constexpr std::uint32_t reversed = 2;
 constexpr std::uint32_t totals_only = 4;
 constexpr std::uint32_t has_offsets = 8;
 
-constexpr std::uint32_t row_group_width = 256;
+constexpr std::uint32_t cumsum_group_width = 256;
 constexpr std::uint32_t ordered_group_width = 64;
 constexpr std::int64_t elements_of_a_lane = 4;
 // A column that is longer is cut into parts of the second length.
@@ -32,7 +32,7 @@ std::int64_t parts_for(std::int64_t length, std::int64_t part) {
 std::int64_t lanes_for(std::int64_t length) {
     const auto lanes =
         std::bit_ceil(static_cast<std::uint64_t>(parts_for(length, elements_of_a_lane)));
-    return static_cast<std::int64_t>(std::min<std::uint64_t>(lanes, row_group_width));
+    return static_cast<std::int64_t>(std::min<std::uint64_t>(lanes, cumsum_group_width));
 }
 
 /// One dispatch over an axis, or over each part of it.
@@ -113,7 +113,7 @@ class CumsumKernel : public Kernel {
     }
 
     [[nodiscard]] std::uint32_t width(const Pass& pass) const {
-        return pass.kind == Pass::Kind::rows      ? row_group_width
+        return pass.kind == Pass::Kind::rows      ? cumsum_group_width
                : pass.kind == Pass::Kind::columns ? plain_width_
                                                   : ordered_group_width;
     }
@@ -156,7 +156,7 @@ class CumsumKernel : public Kernel {
         set(push, std::array<std::int64_t, 9>{
                       segments, lanes, pass.parts, pass.split.length, pass.split.outer,
                       pass.result.stride, pass.operand.stride, pass.offsets.stride, pass.flags});
-        return groups_for(segments * lanes, row_group_width);
+        return groups_for(segments * lanes, cumsum_group_width);
     }
 
     [[nodiscard]] std::uint64_t column_words(vulkan::Push& push, const Pass& pass,

@@ -12,7 +12,7 @@
 namespace cambrian::gpu {
 namespace {
 
-constexpr std::uint32_t row_group_width = 256;
+constexpr std::uint32_t reduce_group_width = 256;
 constexpr std::uint32_t ordered_group_width = 64;
 // A row, or a column, that is longer is cut into parts of the second length.
 constexpr std::int64_t longest_row = 65536;
@@ -28,7 +28,7 @@ std::int64_t parts_for(std::int64_t length, std::int64_t part) {
 std::uint32_t lanes_for(std::int64_t length) {
     const std::int64_t vectors = (length + 3) / 4;
     const auto lanes = std::bit_ceil(static_cast<std::uint64_t>((vectors + 3) / 4));
-    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(lanes, 1, row_group_width));
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(lanes, 1, reduce_group_width));
 }
 
 /// One dispatch: folds the axis, or each part of it, from one buffer to another.
@@ -109,7 +109,7 @@ class ReduceKernel : public Kernel {
         const bool whole = ordered || op_ == Op::argmax || pass.split.length <= longest;
         pass.part_length = whole ? pass.split.length : is_row ? row_part : column_part;
         pass.parts = whole ? 1 : parts_for(pass.split.length, pass.part_length);
-        pass.group_width = pass.shape == Pass::Shape::rows ? row_group_width
+        pass.group_width = pass.shape == Pass::Shape::rows ? reduce_group_width
                            : pass.shape == Pass::Shape::columns
                                ? plain_group_width(owner.resources())
                                : ordered_group_width;
