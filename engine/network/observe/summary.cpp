@@ -95,6 +95,9 @@ Graph one_row(const AnyLayer& layer, const Shape& row) {
     std::vector<Var> parameters;
     for (const ParameterSpec& parameter : layer.parameters())
         parameters.push_back(graph.input(parameter.name, ValueType::real, parameter.shape));
+    // A tied weight is another layer's, and comes last.
+    if (const auto* dense = std::get_if<Dense>(&layer.variant()); dense && !dense->tied.empty())
+        parameters.push_back(graph.input("tied", ValueType::real, {dense->out, dense->in}));
     std::vector<Var> activations;
     for (std::size_t i = 0; i < layer.activations().size(); ++i)
         activations.push_back(graph.input("activation", ValueType::integer, Shape{}));
@@ -215,6 +218,8 @@ NetworkSummary summary(const Network& network) {
 std::int64_t products(const AnyLayer& layer, const Shape& row) {
     // Most genomes of single neurons are one such layer: no graph is needed.
     if (std::holds_alternative<Neurons>(layer.variant())) return live_connections(layer);
+    // What adds the input of the layer before it is no layer by itself.
+    if (adds_preceding_input(layer)) return 0;
     const auto is_primitive = [](Op) { return false; };
     return products_of(lower(one_row(layer, row), is_primitive)) + live_connections(layer);
 }
