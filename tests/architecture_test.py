@@ -62,6 +62,10 @@ COMPARISON = re.compile(r"[!=]= Op::")
 ROOMS_OF_OPS = re.compile(r"^(engine/(graph|reference|cpu)|gpu)/")
 MAX_COMPARISONS = 4
 
+# Files of a module are compiled in batches: a constant of one would stand for that of a header in all after it.
+SHARED_CONSTANT = re.compile(r"^inline constexpr [\w:<>, ]+?[ &](\w+)[ ={\[]", re.M)
+OWN_CONSTANT = re.compile(r"^(?:static )?constexpr [\w:<>, ]+?[ &](\w+)[ ={\[]", re.M)
+
 
 def sources(root):
     for module in MODULES:
@@ -104,6 +108,20 @@ def check_text(path, text):
         yield f"{path}: asks {comparisons} times which op a node is: give the rows of the ops a property"
 
 
+def check_constants(texts):
+    """texts: of every path of a module."""
+    shared = {}
+    for path, text in texts.items():
+        if path.endswith(".hpp"):
+            for name in SHARED_CONSTANT.findall(text):
+                shared[name] = path
+    for path, text in texts.items():
+        if path.endswith(".cpp"):
+            for name in OWN_CONSTANT.findall(text):
+                if name in shared:
+                    yield f"{path}: {name} hides that of {shared[name]} from files compiled in one batch with it: give it another name"
+
+
 def check_folders(root):
     for module in list(MODULES) + ["tests", "configs"]:
         for folder, _, names in os.walk(os.path.join(root, module)):
@@ -119,12 +137,16 @@ def main():
     root = sys.argv[1]
     failures = []
     count = 0
+    texts = {module: {} for module in MODULES}
     for module, path in sorted(sources(root)):
         with open(os.path.join(root, path), encoding="utf-8") as file:
             text = file.read()
         failures += check_includes(module, path, text)
         failures += check_text(path, text)
+        texts[module][path] = text
         count += 1
+    for of_module in texts.values():
+        failures += check_constants(of_module)
     failures += check_folders(root)
     if failures:
         print("the architecture is broken:\n  " + "\n  ".join(failures))

@@ -34,9 +34,8 @@ NetworkOperands operands(Graph& graph, const Network& network, const Batch& batc
         .activations = {},
         .enabled = codes(graph, ValueType::boolean, network.enabled_flags())};
     if (packed->any()) {
-        const std::int64_t activations = std::max<std::int64_t>(network.activation_count(), 1);
-        all.activations = graph.input("codes", ValueType::integer, {activations + packed->words()},
-                                      batch.several());
+        all.activations =
+            graph.input("codes", ValueType::integer, {packed->integers()}, batch.several());
         all.packed = std::move(packed);
     } else {
         all.activations = codes(graph, ValueType::integer, network.activation_codes());

@@ -107,9 +107,9 @@ class Pass {
         const auto part = [&](Var vector, std::int64_t first, std::int64_t width) {
             return reshape(slice(vector, 0, first, rows * width), Shape{rows, width});
         };
-        const std::int64_t first_word = std::max<std::int64_t>(network_.activation_count(), 1);
-        std::vector<Var> parts{
-            part(operands_.activations, first_word + place.words, packed_words(*place.packed))};
+        std::vector<Var> parts{part(operands_.activations,
+                                    operands_.packed->first_word() + place.words,
+                                    packed_words(*place.packed))};
         const std::int64_t groups = scales_of_row(*place.packed);
         if (groups > 0) parts.push_back(part(operands_.weights, place.floats, groups));
         if (row(place.packed->dtype).affine)

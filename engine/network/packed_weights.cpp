@@ -30,7 +30,8 @@ void copy_codes(const QuantisedMatrix& matrix, std::int64_t row_words,
 }  // namespace
 
 PackedWeights::PackedWeights(const Network& network, std::int64_t min_numbers)
-    : ranges_(network.weights().begin(), network.weights().end()) {
+    : ranges_(network.weights().begin(), network.weights().end()),
+      first_word_(std::max<std::int64_t>(network.activation_count(), 1)) {
     for (const WeightRange& range : ranges_) {
         encoded_.push_back(encoded_range(network.blueprint(), range));
         add(range, encoded_.back(), min_numbers);
@@ -89,17 +90,12 @@ EvaluatedOperands evaluated_operands(const Network& network, std::span<const flo
                                      std::int64_t min_numbers) {
     EvaluatedOperands result{
         .weights = {}, .activations = network.activation_codes(), .packed = {}};
-    if (result.activations.empty()) result.activations.push_back(0);
     const PackedWeights packed(network, min_numbers);
-    if (!packed.any()) {
-        result.weights = evaluated_weights(network, masters);
-        return result;
-    }
-    const std::size_t codes = result.activations.size();
     result.weights.resize(as_size(packed.floats()));
-    result.activations.resize(codes + as_size(packed.words()));
-    packed.pack(masters, result.weights, std::span(result.activations).subspan(codes));
-    result.packed = std::make_shared<const PackedWeights>(packed);
+    result.activations.resize(as_size(packed.integers()));
+    packed.pack(masters, result.weights,
+                std::span(result.activations).subspan(as_size(packed.first_word())));
+    if (packed.any()) result.packed = std::make_shared<const PackedWeights>(packed);
     return result;
 }
 

@@ -36,6 +36,9 @@ class PackedWeights {
     [[nodiscard]] bool any() const { return words_ > 0; }
     [[nodiscard]] std::int64_t floats() const { return floats_; }
     [[nodiscard]] std::int64_t words() const { return words_; }
+    /// Elements of the operand of activations, and where in it words begin.
+    [[nodiscard]] std::int64_t integers() const { return first_word_ + words_; }
+    [[nodiscard]] std::int64_t first_word() const { return first_word_; }
 
     /// Fills the operands of masters; `words` are those after the activation codes. Contract: room
     /// for as many as floats() and words() say.
@@ -51,6 +54,7 @@ class PackedWeights {
     std::vector<std::optional<EncodedRange>> encoded_;
     std::int64_t floats_ = 0;
     std::int64_t words_ = 0;
+    std::int64_t first_word_ = 1;  ///< Without activations there is still one element.
 };
 
 /// What a network of masters is evaluated with, and what it reads beside.

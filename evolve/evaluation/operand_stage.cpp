@@ -17,14 +17,6 @@ bool repeats(std::span<const std::uint32_t> order, std::size_t position) {
     return position > 0 && order[position] == order[position - 1];
 }
 
-/// The weights that a network is evaluated with, which its masters are not.
-std::vector<float> rounded(const Individual& individual, const WeightFormats& formats,
-                           Backend& backend) {
-    std::vector<float> weights = copy_to_host(individual, backend).weights;
-    formats.round(weights);
-    return weights;
-}
-
 GenomeStructure structure_of(const BytecodeBatch::Entry& entry) {
     return {
         .hash = entry.hash, .size_class = entry.size_class, .path = entry.path, .cost = entry.cost};
@@ -46,11 +38,11 @@ std::span<Value> room_for(std::int64_t words, std::span<Value> lent, std::vector
 
 /// What a graph reads of a network: numbers, and words of codes.
 std::int64_t OperandStage::floats_of(const Structure& structure) const {
-    const PackedWeights* own = packed(structure);
+    const PackedWeights* own = encoded(structure);
     return own != nullptr ? own->floats() : structure.weight_count();
 }
 std::int64_t OperandStage::codes_of(const Structure& structure) const {
-    const PackedWeights* own = packed(structure);
+    const PackedWeights* own = encoded(structure);
     return own != nullptr ? own->words() : 0;
 }
 
@@ -125,13 +117,8 @@ void OperandStage::upload_graphs(std::span<const Individual* const> individuals,
     for (std::size_t position = bytecodes_; position < order.size(); ++position) {
         const Individual& individual = *individuals[order[position]];
         const std::int64_t place = places_[position].weights;
-        if (packed(*individual.structure) != nullptr) continue;
-        const WeightFormats* formats =
-            use_ == WeightUse::evaluated ? individual.structure->formats() : nullptr;
-        if (formats != nullptr) {
-            backend_.upload(buffer, place,
-                            std::span<const float>(rounded(individual, *formats, backend_)));
-        } else if (individual.row) {
+        if (encoded(*individual.structure) != nullptr) continue;
+        if (individual.row) {
             tasks_.push_back({.piece = {.count = individual.structure->weight_count()},
                               .to = {&buffer, place},
                               .first = individual.row->place(),
@@ -142,30 +129,29 @@ void OperandStage::upload_graphs(std::span<const Individual* const> individuals,
     }
     const WeightDraws none;
     if (!tasks_.empty()) backend_.inherit(std::span(&none, 1), tasks_);
-    upload_packed(individuals, order, buffer);
+    upload_encoded(individuals, order, buffer);
 }
 
-/// Packed on all threads: their codes among what is uploaded of structures, the rest at once.
-void OperandStage::upload_packed(std::span<const Individual* const> individuals,
-                                 std::span<const std::uint32_t> order, Buffer& buffer) {
+/// Encoded on all threads: codes among what is uploaded of structures, the numbers at once.
+void OperandStage::upload_encoded(std::span<const Individual* const> individuals,
+                                  std::span<const std::uint32_t> order, Buffer& buffer) {
     std::vector<std::size_t> positions;
     for (std::size_t position = bytecodes_; position < order.size(); ++position)
-        if (packed(*individuals[order[position]]->structure) != nullptr)
+        if (encoded(*individuals[order[position]]->structure) != nullptr)
             positions.push_back(position);
     std::vector<std::vector<float>> floats(positions.size());
     threads_.for_each(static_cast<std::int64_t>(positions.size()), [&](std::int64_t item, int) {
         const auto i = static_cast<std::size_t>(item);
         const Individual& individual = *individuals[order[positions[i]]];
         CAMBRIAN_ASSERT(individual.on_host());
-        const PackedWeights& own = *packed(*individual.structure);
-        const std::size_t genes =
-            std::max<std::size_t>(individual.structure->graph().activations.size(), 1);
-        const auto first = static_cast<std::size_t>(places_[positions[i]].activations -
-                                                    end_of_bytecodes_.activations) +
-                           genes;
+        const PackedWeights& own = *encoded(*individual.structure);
+        const std::int64_t first =
+            places_[positions[i]].activations - end_of_bytecodes_.activations + own.first_word();
         floats[i].resize(static_cast<std::size_t>(own.floats()));
-        own.pack(individual.weights, floats[i],
-                 std::span(activations_).subspan(first, static_cast<std::size_t>(own.words())));
+        own.pack(
+            individual.weights, floats[i],
+            std::span(activations_)
+                .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(own.words())));
     });
     for (std::size_t i = 0; i < positions.size(); ++i)
         backend_.upload(buffer, places_[positions[i]].weights, std::span<const float>(floats[i]));

@@ -72,8 +72,8 @@ class OperandStage {
     void place(std::span<const Individual* const> individuals,
                std::span<const std::uint32_t> order);
     void place_graph(const Structure::GraphForm& form);
-    /// Of a graph whose large tensors stay in codes, else null.
-    [[nodiscard]] const PackedWeights* packed(const Structure& structure) const {
+    /// Of a graph that reads what formats make of weights, else null.
+    [[nodiscard]] const PackedWeights* encoded(const Structure& structure) const {
         return use_ == WeightUse::evaluated ? structure.packed() : nullptr;
     }
     [[nodiscard]] std::int64_t floats_of(const Structure& structure) const;
@@ -81,8 +81,8 @@ class OperandStage {
     [[nodiscard]] GenomeStructure graph_structure(const Structure& structure) const;
     void upload_graphs(std::span<const Individual* const> individuals,
                        std::span<const std::uint32_t> order, Buffer& buffer);
-    void upload_packed(std::span<const Individual* const> individuals,
-                       std::span<const std::uint32_t> order, Buffer& buffer);
+    void upload_encoded(std::span<const Individual* const> individuals,
+                        std::span<const std::uint32_t> order, Buffer& buffer);
     void upload_bytecodes(std::span<const Individual* const> individuals,
                           std::span<const std::uint32_t> order, Buffer& weights, Buffer& words);
     void write_bytecode(const Individual& individual, std::span<const std::uint32_t> order,

@@ -70,9 +70,7 @@ NetworkOperands operand_inputs(Graph& graph, const Network& network, WeightUse u
         network, use == WeightUse::evaluated ? min_packed_numbers : none);
     NetworkOperands operands{
         .weights = graph.input("weights", ValueType::real, Shape{packed->floats()}),
-        .activations =
-            graph.input("activations", ValueType::integer,
-                        Shape{at_least_one(network.activation_count()) + packed->words()}),
+        .activations = graph.input("activations", ValueType::integer, Shape{packed->integers()}),
         .enabled =
             graph.input("enabled", ValueType::boolean,
                         Shape{at_least_one(static_cast<std::int64_t>(network.slot_count()))}),

@@ -107,7 +107,8 @@ const Structure::GraphForm& Structure::graph() const {
     std::call_once(graph_once_, [this] {
         StructureWords words(StructureWords::Genes::apart);
         graph_.hash = words.read(blueprint());
-        if (const PackedWeights* own = packed()) graph_.hash = with_packing(graph_.hash, *own);
+        if (const PackedWeights* own = packed(); own != nullptr && own->any())
+            graph_.hash = with_packing(graph_.hash, *own);
         graph_.activations = words.activations();
         graph_.enabled = words.enabled();
     });
@@ -133,15 +134,14 @@ const WeightFormats* Structure::formats() const {
         if (encodes_weights(blueprint())) {
             const Network network(blueprint());
             formats_.emplace(network);
-            PackedWeights packed(network);
-            if (packed.any()) packed_ = std::move(packed);
+            packed_.emplace(network);
         }
     });
     return formats_ ? &*formats_ : nullptr;
 }
 
 const PackedWeights* Structure::packed() const {
-    return formats() != nullptr && packed_ ? &*packed_ : nullptr;
+    return formats() != nullptr ? &*packed_ : nullptr;
 }
 
 std::int64_t Structure::stored_bytes() const {

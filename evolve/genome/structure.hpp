@@ -75,7 +75,7 @@ class Structure {
     [[nodiscard]] const BytecodeForm* bytecode() const;
     /// Null where all weights are evaluated as they are, in float32.
     [[nodiscard]] const WeightFormats* formats() const;
-    /// Null where a graph reads all weights as numbers.
+    /// What a graph reads of them; null where formats() is.
     [[nodiscard]] const PackedWeights* packed() const;
     /// Of its weights in their formats.
     [[nodiscard]] std::int64_t stored_bytes() const;

@@ -43,7 +43,7 @@ void narrow_tile(const ConvTileCall& call) {
 }
 
 #if CAMBRIAN_AVX2
-constexpr std::size_t wide_rows = 8;
+constexpr std::size_t wide_tile_rows = 8;
 
 template <std::size_t rows, std::size_t columns, bool fused>
 [[gnu::target("avx512f")]] void wide_tile(const ConvTileCall& call) {
@@ -80,7 +80,7 @@ constexpr std::array<ConvTiles::Kernel, sizeof...(index)> wide_kernels(
     return {wide_tile<index / vectors + 1, index % vectors + 1, fused>...};
 }
 
-using WideIndices = std::make_index_sequence<wide_rows * vectors>;
+using WideIndices = std::make_index_sequence<wide_tile_rows * vectors>;
 constexpr auto wide_fused = wide_kernels<true>(WideIndices{});
 constexpr auto wide_ordered = wide_kernels<false>(WideIndices{});
 #endif
@@ -101,7 +101,7 @@ std::span<const ConvTiles> all_conv_tiles() {
     static const std::array tiles {
         ConvTiles{"8 lanes", lanes, narrow_rows, vectors, narrow_fused, narrow_ordered, true},
 #if CAMBRIAN_AVX2
-            ConvTiles{"16 lanes", wide_lanes,   wide_rows,         vectors,
+            ConvTiles{"16 lanes", wide_lanes,   wide_tile_rows,    vectors,
                       wide_fused, wide_ordered, has_wide_vectors()},
 #endif
     };

@@ -13,15 +13,15 @@ namespace cambrian::evolve {
 
 namespace {
 
-constexpr std::int64_t unmatched = -1;
+constexpr std::int64_t without_match = -1;
 
 std::size_t at(std::int64_t index) {
     return static_cast<std::size_t>(index);
 }
 
-/// For each first element of a gene the matching one of the other parent, or `unmatched`.
+/// For each first element of a gene the matching one of the other parent, or `without_match`.
 void match(const Structure& leader, const Structure& other, std::vector<std::int64_t>& matches) {
-    matches.assign(at(leader.weight_count()) + 1, unmatched);
+    matches.assign(at(leader.weight_count()) + 1, without_match);
     const std::vector<HistoricalGene>& own = leader.history().genes;
     if (&leader == &other) {
         for (const HistoricalGene& gene : own) {
@@ -105,7 +105,7 @@ class Crossing {
     /// Its match where that lies in a layer of the other parent.
     [[nodiscard]] std::int64_t matched(std::int64_t element, const GeneWeights& block) const {
         const std::int64_t found = matched(element);
-        return found >= block.offset && found < block.offset + block.count ? found : unmatched;
+        return found >= block.offset && found < block.offset + block.count ? found : without_match;
     }
     Neurons& changed_neurons(int slot) {
         if (!changed_) {
@@ -131,12 +131,12 @@ class Crossing {
         const std::int64_t bias = block.offset + connections;
         const GeneWeights* place = nullptr;
         for (std::int64_t i = 0; i < connections + neurons && place == nullptr; ++i) {
-            if (matched(block.offset + i) != unmatched) {
+            if (matched(block.offset + i) != without_match) {
                 place = other_block(matched(block.offset + i));
             }
         }
         if (place == nullptr) {
-            add(block.offset, block.count, unmatched);
+            add(block.offset, block.count, without_match);
             return;
         }
         const Neurons& other = neurons_of(other_->genome(), place->slot);
@@ -148,7 +148,7 @@ class Crossing {
         for (std::int64_t i = 0; i < neurons; ++i) {
             const std::int64_t source = take(bias + i, 1, matched(bias + i, *place));
             child_.matches.push_back(source);
-            if (source == unmatched || averages_) {
+            if (source == without_match || averages_) {
                 continue;
             }
             const std::int64_t twin = source - place->offset - std::ssize(other.connections);
@@ -161,9 +161,9 @@ class Crossing {
             const std::int64_t twin = parameter_in(other, layer, parameter);
             for (std::int64_t i = 0; i < neurons; ++i) {
                 const std::int64_t source = child_.matches[first_neuron + at(i)];
-                const bool both = source != unmatched && twin >= 0;
+                const bool both = source != without_match && twin >= 0;
                 add(bias + parameter * neurons + i, 1,
-                    both ? source + twin * std::ssize(other.neurons) : unmatched);
+                    both ? source + twin * std::ssize(other.neurons) : without_match);
             }
         }
         child_.matches.resize(first_neuron);
@@ -186,14 +186,14 @@ class Crossing {
         const std::int64_t element = block.offset + index;
         const std::int64_t source = matched(element, place);
         const std::int64_t taken = take(element, 1, source);
-        if (source == unmatched) {
+        if (source == without_match) {
             return;
         }
         const std::int64_t twin = source - place.offset;
         const Neurons& layer = neurons_of(leader_->genome(), block.slot);
         const auto& [from, to, delay, enabled, plastic] = layer.connections[at(index)];
         // Whether it is plastic goes with its weight.
-        const bool as_other = taken != unmatched && !averages_ && layer.plastic;
+        const bool as_other = taken != without_match && !averages_ && layer.plastic;
         if (as_other && other.connections[at(twin)].plastic != plastic) {
             changed_neurons(block.slot).connections[at(index)].plastic = !plastic;
         }
@@ -208,17 +208,17 @@ class Crossing {
 
     /// Takes a gene from either parent; → where the other one has it if that has a part in it.
     std::int64_t take(std::int64_t element, std::int64_t count, std::int64_t source) {
-        if (source != unmatched && !averages_ && !coins_.toss()) {
-            source = unmatched;
+        if (source != without_match && !averages_ && !coins_.toss()) {
+            source = without_match;
         }
         add(element, count, source);
         return source;
     }
 
-    /// Elements of the other parent, or of the one that leads where `source` is unmatched.
+    /// Elements of the other parent, or of the one that leads where `source` is without_match.
     void add(std::int64_t element, std::int64_t count, std::int64_t source) {
-        const bool from_other = source != unmatched && !averages_;
-        if (source != unmatched && averages_) {
+        const bool from_other = source != without_match && !averages_;
+        if (source != without_match && averages_) {
             average(element, count, source);
         }
         const bool of_first = from_other != first_leads_;

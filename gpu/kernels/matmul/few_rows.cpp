@@ -21,7 +21,7 @@ constexpr std::int64_t stage_bytes(std::int64_t depth) {
     constexpr std::int64_t stages = 2;
     constexpr std::int64_t vector_bytes = 16;
     return stages * vector_bytes *
-           (few_rows_columns * (depth / 4 + 1) + FewRows::most_rows * (depth / 4));
+           (few_rows_columns * (depth / 4 + 1) + FewRows::max_rows * (depth / 4));
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ bool FewRows::fits() const {
 void FewRows::record(vulkan::Recorder& recorder, const Frame& frame, const MatmulOperands& operands,
                      const MatmulOperands::Size& size) const {
     vulkan::Push push = operands.push(frame, size);
-    const std::uint64_t groups = operands.tiles(size, most_rows, few_rows_columns, push);
+    const std::uint64_t groups = operands.tiles(size, max_rows, few_rows_columns, push);
     const std::uint32_t vectors = operands.right_aligned(frame) ? 1 : 0;
     const vulkan::Pipeline& kernel = static_pipeline(
         resources_, "matmul_few_rows",

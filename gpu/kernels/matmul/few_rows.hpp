@@ -11,7 +11,7 @@ namespace cambrian::gpu {
 /// (shaders/matmul/matmul_few_rows.comp).
 class FewRows {
   public:
-    static constexpr std::int64_t most_rows = 8;
+    static constexpr std::int64_t max_rows = 8;
 
     /// @param format of the matrix.
     FewRows(const KernelContext& context, const PackedFormat& format);

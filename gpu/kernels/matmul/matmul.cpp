@@ -16,9 +16,9 @@ constexpr std::uint32_t load_along_rows = 1;
 constexpr std::uint32_t load_vectors = 2;
 
 // From here on FewRows is faster.
-constexpr std::int64_t least_depth = 256;
-constexpr std::int64_t least_columns = 256;
-constexpr std::int64_t most_products = 64;
+constexpr std::int64_t min_depth = 256;
+constexpr std::int64_t min_columns = 256;
+constexpr std::int64_t max_products = 64;
 
 class MatmulKernel : public Kernel {
   public:
@@ -61,9 +61,9 @@ class MatmulKernel : public Kernel {
     /// few tiles to fill a device wait for every load.
     [[nodiscard]] bool waits_for_memory(const MatmulOperands::Size& size) const {
         const auto& [transpose_left, transpose_right] = operands_.epilogue().product;
-        return few_rows_.fits() && size.m <= FewRows::most_rows && transpose_right &&
-               !transpose_left && operands_.matrices() == 1 && operands_.k() >= least_depth &&
-               operands_.n() >= least_columns && size.individuals <= most_products &&
+        return few_rows_.fits() && size.m <= FewRows::max_rows && transpose_right &&
+               !transpose_left && operands_.matrices() == 1 && operands_.k() >= min_depth &&
+               operands_.n() >= min_columns && size.individuals <= max_products &&
                !resources_.device.limits().software && resources_.matmul_tile.empty();
     }
 

@@ -28,7 +28,7 @@ class PackedMatmulKernel : public Kernel {
         // A software device has one kernel for all, because it compiles for longer than it
         // computes.
         if (few_rows_.fits() &&
-            (size.m <= FewRows::most_rows || resources_.device.limits().software ||
+            (size.m <= FewRows::max_rows || resources_.device.limits().software ||
              operands_.k() > max_turns(resources_)))
             few_rows_.record(recorder, frame, operands_, size);
         else

@@ -24,13 +24,6 @@ std::vector<LayerFormats> every_format_of_weights() {
     return all;
 }
 
-/// The same network with what its codes stand for in place of its masters.
-Genome decoded(const Genome& genome) {
-    Genome plain = with_formats(genome, {});
-    plain.weights = evaluated_weights(Network(genome.blueprint), genome.weights);
-    return plain;
-}
-
 TEST(WeightFormats, AreEvaluatedAsTheNumbersThatCodesStandFor) {
     const auto task = testing::standard_task(parity);
     const auto backend = make_cpu_backend({});
@@ -39,7 +32,7 @@ TEST(WeightFormats, AreEvaluatedAsTheNumbersThatCodesStandFor) {
         std::vector<Genome> genomes;
         for (const LayerFormats& formats : every_format_of_weights()) {
             genomes.push_back(with_formats(testing::genome_for(*task, hidden, 3), formats));
-            genomes.push_back(decoded(genomes.back()));
+            genomes.push_back(testing::decoded(genomes.back()));
         }
         std::vector<const Genome*> pointers;
         for (const Genome& genome : genomes) pointers.push_back(&genome);
@@ -63,7 +56,8 @@ TEST(WeightFormats, AnswersAndAccuracyAreThoseOfTheFormat) {
     const Genome genome =
         with_formats(testing::genome_for(*task, hidden, 4), {.weights = Dtype::ternary});
     const std::vector<float> rows(10, 0.5F);
-    EXPECT_EQ(infer(*backend, genome, rows, 2, 0), infer(*backend, decoded(genome), rows, 2, 0));
+    EXPECT_EQ(infer(*backend, genome, rows, 2, 0),
+              infer(*backend, testing::decoded(genome), rows, 2, 0));
     EXPECT_NE(infer(*backend, genome, rows, 2, 0),
               infer(*backend, with_formats(genome, {}), rows, 2, 0));
 }

@@ -273,16 +273,6 @@ TEST(ProgramCache, ForgetsTheLeastRecentlyUsed) {
     EXPECT_EQ(cache.size(), 1U);
 }
 
-/// The same network in float32, of the numbers that its codes stand for.
-Genome in_float32(const Genome& genome) {
-    Genome plain = genome;
-    plain.weights = evaluated_weights(Network(genome.blueprint), genome.weights);
-    for (std::optional<Slot>& slot : plain.blueprint.slots)
-        if (slot) slot->formats.weights = Dtype::float32;
-    plain.blueprint.head_formats.weights = Dtype::float32;
-    return plain;
-}
-
 TEST(Evaluator, RunsEpisodesWithWeightsThatStayCodes) {
     const auto task =
         testing::standard_task(R"({"type": "cart_pole", "episodes": 2, "steps": 30})");
@@ -294,7 +284,7 @@ TEST(Evaluator, RunsEpisodesWithWeightsThatStayCodes) {
          R"({"layers": [{"type": "lstm", "hidden": 132}, {"type": "dense"}], "dtype": "uint4"})"}) {
         const Genome coded = testing::genome_for(*task, network, 3);
         ASSERT_TRUE(PackedWeights(Network(coded.blueprint)).any());
-        const Genome plain = in_float32(coded);
+        const Genome plain = testing::decoded(coded);
         const std::vector<const Genome*> both{&coded, &plain, &coded};
         const auto evaluations = Evaluator(*backend, *task, 1).evaluate(both, {});
         for (const Evaluation& each : evaluations) {

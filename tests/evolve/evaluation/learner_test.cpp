@@ -1,7 +1,6 @@
 #include "cambrian/evolve/evaluation/learner.hpp"
 
 #include <cmath>
-#include <optional>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
@@ -115,8 +114,7 @@ TEST(Learner, LearnsOnMastersOfWhicheverFormatEachHas) {
     const auto task = testing::standard_task(blobs);
     const LearningSettings settings = settings_with(3, 0.05);
     std::vector<Genome> genomes(3, testing::genome_for(*task, two_layers, 1));
-    for (std::optional<Slot>& slot : genomes[1].blueprint.slots)
-        if (slot) slot->formats.weights = Dtype::int2;
+    genomes[1] = with_formats(genomes[1], {.weights = Dtype::int2});
     genomes[2].blueprint.head_formats.weights = Dtype::int8;
     const auto together = learned(*task, genomes, settings);
     for (std::size_t i = 0; i < genomes.size(); ++i)

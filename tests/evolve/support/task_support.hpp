@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "cambrian/engine/network/weight_formats.hpp"
+#include "cambrian/evolve/evaluation/calibration.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
 
@@ -64,6 +66,13 @@ inline Genome genome_for(const Task& task, std::string_view network, std::uint64
         nlohmann::json::parse(network), task.signature().observations, task.signature().outputs);
     RandomStream rng(random_key(5, "test"), id);
     return sample_genome(blueprint, rng, id);
+}
+
+/// The same network in float32, of the numbers that its codes stand for.
+inline Genome decoded(const Genome& genome) {
+    Genome plain = with_formats(genome, {});
+    plain.weights = evaluated_weights(Network(genome.blueprint), genome.weights);
+    return plain;
 }
 
 inline Evaluation evaluate_one(Backend& backend, const Task& task, const Genome& genome,
