@@ -63,4 +63,16 @@ inline std::string write_xor(const TemporaryDirectory& directory, const std::str
                         "grid": {"layers_per_cell": 3}}})");
 }
 
+/// Cells of a CSV text, header first.
+inline std::vector<std::vector<std::string>> cells(const std::string& text) {
+    std::vector<std::vector<std::string>> result;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream row(line);
+        result.emplace_back();
+        for (std::string cell; std::getline(row, cell, ',');) result.back().push_back(cell);
+    }
+    return result;
+}
+
 }  // namespace cambrian::launch::test
