@@ -19,7 +19,7 @@ install(PROGRAMS ${PROJECT_SOURCE_DIR}/launch/mpi ${PROJECT_SOURCE_DIR}/launch/s
 # The program tells shells and man of itself; a build for another machine cannot ask it.
 if(NOT CMAKE_CROSSCOMPILING)
   set(texts ${PROJECT_BINARY_DIR}/shell_texts)
-  add_custom_command(OUTPUT ${texts}/cambrian.1
+  add_custom_command(OUTPUT ${texts}/cambrian.1 ${texts}/cambrian ${texts}/_cambrian ${texts}/cambrian.fish
     COMMAND ${CMAKE_COMMAND} -E make_directory ${texts}
     COMMAND cambrian completion bash > ${texts}/cambrian
     COMMAND cambrian completion zsh > ${texts}/_cambrian

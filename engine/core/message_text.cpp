@@ -108,6 +108,13 @@ bool is_control(char byte) {
 
 }  // namespace
 
+bool is_plain_name(std::string_view text) {
+    constexpr std::size_t longest_name = 60;
+    return !text.empty() && text.size() <= longest_name &&
+           text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") ==
+               std::string_view::npos;
+}
+
 bool is_utf8(std::string_view text) {
     while (!text.empty()) {
         const std::size_t length = character_length(text);

@@ -24,6 +24,9 @@ namespace cambrian {
 [[nodiscard]] std::string joined(std::span<const std::string_view> names);
 [[nodiscard]] std::string joined(std::span<const std::string> names);
 
+/// Whether a text is a plain name: 1 to 60 small letters, digits and "_".
+[[nodiscard]] bool is_plain_name(std::string_view text);
+
 /// Whether every byte of a text belongs to a character of UTF-8 (RFC 3629).
 [[nodiscard]] bool is_utf8(std::string_view text);
 

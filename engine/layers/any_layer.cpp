@@ -297,8 +297,7 @@ std::optional<AnyLayer> default_layer(std::string_view type) {
 std::string unknown_layer_type(std::string_view type) {
     std::string text = "\"" + shortened(type) + "\" is not a layer type (known: ";
     const std::vector<std::string_view> names = known_layer_types();
-    for (std::size_t i = 0; i < names.size(); ++i)
-        text += (i == 0 ? "" : ", ") + std::string(names[i]);
+    text += joined(names);
     const auto nearest = nearest_name(type, names);
     return text + (nearest ? ") did you mean \"" + std::string(*nearest) + "\"?"
                            : ") use one of these, or load the plug-in that has it (--plugin FILE, "

@@ -53,8 +53,9 @@ std::string neuron_fault(const Genome& genome) {
     return {};
 }
 
-/// Empty text for a valid genome, else what is wrong with it.
-std::string fault(const Genome& genome) {
+}  // namespace
+
+std::string structure_fault(const Genome& genome, std::int64_t weights) {
     const Blueprint& blueprint = genome.blueprint;
     if (genome.slot_genes.size() != blueprint.slots.size() ||
         genome.link_genes.size() != blueprint.links.size()) {
@@ -77,15 +78,25 @@ std::string fault(const Genome& genome) {
         if (network.blueprint() != blueprint) {
             return "a width is left open";
         }
-        if (network.weight_count() != static_cast<std::int64_t>(genome.weights.size())) {
-            return "it has " + std::to_string(genome.weights.size()) +
-                   " weights for a network of " + std::to_string(network.weight_count());
+        if (network.weight_count() != weights) {
+            return "it has " + std::to_string(weights) + " weights for a network of " +
+                   std::to_string(network.weight_count());
         }
         if (std::string text = neuron_fault(genome); !text.empty()) {
             return text;
         }
     } catch (const Error& error) {
         return error.what();
+    }
+    return {};
+}
+
+namespace {
+
+/// Empty text for a valid genome, else what is wrong with it.
+std::string fault(const Genome& genome) {
+    if (std::string text = structure_fault(genome, std::ssize(genome.weights)); !text.empty()) {
+        return text;
     }
     if (!std::all_of(genome.weights.begin(), genome.weights.end(),
                      [](float weight) { return std::isfinite(weight); })) {

@@ -73,6 +73,9 @@ void for_each_gene(G& genome, const F& f) {
     }
 }
 
+/// Empty text where structure and genes fit each other and so many weights, else what is wrong.
+[[nodiscard]] std::string structure_fault(const Genome& genome, std::int64_t weights);
+
 /// Throws ContractViolation unless sizes agree, the network builds, weights are finite and no two
 /// genes share an id.
 void check(const Genome& genome);

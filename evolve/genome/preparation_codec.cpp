@@ -104,11 +104,7 @@ std::vector<std::byte> encode(const Preparation& preparation) {
 
 Preparation decode_preparation(std::span<const std::byte> bytes, std::string_view source) {
     ArchiveReader reader(bytes, std::string(source));
-    std::uint32_t found = 0;
-    reader.read(found);
-    if (found < first_format || found > preparation_format)
-        reader.fail(fmt::format("its preparation has format {}, this program reads {} and {}",
-                                found, first_format, preparation_format));
+    const std::uint32_t found = reader.read_format("preparation", first_format, preparation_format);
     Preparation preparation;
     preparation.inputs.resize(reader.read_count(smallest_input));
     for (PreparedInput& input : preparation.inputs) {

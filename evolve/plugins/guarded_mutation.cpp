@@ -1,4 +1,5 @@
-#include <set>
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "cambrian/evolve/plugins/guarded.hpp"
@@ -8,7 +9,6 @@ namespace {
 
 /// Why a child of a plug-in's mutation is none, or an empty text.
 std::string fault_of(const Genome& before, const Mutant& child) {
-    const Genome& after = child.genome;
     std::int64_t count = Network(before.blueprint).weight_count();
     for (const WeightEdit& edit : child.edits) {
         if (edit.at < 0 || edit.erased < 0 || edit.at + edit.erased > count) {
@@ -18,46 +18,32 @@ std::string fault_of(const Genome& before, const Mutant& child) {
         if (edit.copied >= count || (edit.copied >= 0 && !edit.inserted.empty())) {
             return "an edit copies a weight that is not there, or inserts others, too";
         }
+        if (!std::ranges::all_of(edit.inserted, [](float x) { return std::isfinite(x); })) {
+            return "an edit inserts a weight that is not finite";
+        }
         count += (edit.copied >= 0 ? 1 : std::ssize(edit.inserted)) - edit.erased;
     }
-    if (after.slot_genes.size() != after.blueprint.slots.size() ||
-        after.link_genes.size() != after.blueprint.links.size()) {
-        return "slots and links do not have a gene each";
-    }
-    try {
-        const std::int64_t needed = Network(after.blueprint).weight_count();
-        if (needed != count) {
-            return fmt::format("its edits leave {} weights, and its network has {}", count, needed);
-        }
-    } catch (const Error& error) {
-        return error.what();
-    }
-    std::set<std::pair<std::uint64_t, std::uint64_t>> ids;
-    bool unique = true;
-    for_each_gene(after, [&](const Gene& gene) {
-        unique = ids.emplace(gene.id.high, gene.id.low).second && unique;
-    });
-    return unique ? "" : "two genes have one id";
+    return structure_fault(child.genome, count);
 }
 
 }  // namespace
 
 CustomMutation guarded_mutation(CustomMutation mutation, const std::string& plugin) {
-    const PluginPart part{
-        fmt::format("mutation \"{}\" of the plug-in \"{}\"", mutation.key, plugin)};
+    const std::string part =
+        fmt::format("mutation \"{}\" of the plug-in \"{}\"", mutation.key, plugin);
     if (!mutation.apply) {
         throw ConfigError(
-            fmt::format("{} cannot be added (it does nothing) mend the plug-in", part.text));
+            fmt::format("{} cannot be added (it does nothing) mend the plug-in", part));
     }
     mutation.apply = [apply = std::move(mutation.apply), part](
                          RandomStream& rng, const MutationSettings& settings,
                          const GenomeLimits& limits, const Genome& genome, std::uint64_t birth) {
         std::optional<Mutant> child =
-            guarded(part, [&] { return apply(rng, settings, limits, genome, birth); });
+            guarded_part(part, [&] { return apply(rng, settings, limits, genome, birth); });
         if (child) {
             if (const std::string fault = fault_of(genome, *child); !fault.empty()) {
-                throw ConfigError(fmt::format("{} gives what is no genome ({}) mend the plug-in",
-                                              part.text, fault));
+                throw ConfigError(
+                    fmt::format("{} gives what is no genome ({}) mend the plug-in", part, fault));
             }
         }
         return child;

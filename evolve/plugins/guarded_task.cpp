@@ -10,11 +10,11 @@ namespace {
 class GuardedTask final : public Task {
     template <class F>
     auto call(const F& f) const {
-        return guarded(part_, f);
+        return guarded_part(part_, f);
     }
 
   public:
-    GuardedTask(std::unique_ptr<Task> task, PluginPart part)
+    GuardedTask(std::unique_ptr<Task> task, std::string part)
         : task_(std::move(task)), part_(std::move(part)) {}
 
     [[nodiscard]] std::string_view type() const override {
@@ -68,31 +68,30 @@ class GuardedTask final : public Task {
 
   private:
     std::unique_ptr<Task> task_;
-    PluginPart part_;
+    std::string part_;
 };
 
 }  // namespace
 
 TaskKind guarded_task(TaskKind kind, const std::string& plugin) {
-    const PluginPart part{fmt::format("task \"{}\" of the plug-in \"{}\"", kind.name, plugin)};
+    const std::string part = fmt::format("task \"{}\" of the plug-in \"{}\"", kind.name, plugin);
     if (!kind.make) {
         throw ConfigError(
-            fmt::format("{} cannot be added (nothing makes it) mend the plug-in", part.text));
+            fmt::format("{} cannot be added (nothing makes it) mend the plug-in", part));
     }
     kind.make = [make = std::move(kind.make), part](
                     const nlohmann::json& settings,
                     const TaskContext& context) -> std::unique_ptr<Task> {
-        std::unique_ptr<Task> task = guarded(part, [&] { return make(settings, context); });
+        std::unique_ptr<Task> task = guarded_part(part, [&] { return make(settings, context); });
         if (task == nullptr) {
-            throw ConfigError(
-                fmt::format("{} fails (no task was made) mend the plug-in", part.text));
+            throw ConfigError(fmt::format("{} fails (no task was made) mend the plug-in", part));
         }
         return std::make_unique<GuardedTask>(std::move(task), part);
     };
     if (kind.describe) {
         kind.describe = [describe = std::move(kind.describe),
                          part](nlohmann::ordered_json& schema) {
-            guarded(part, [&] { describe(schema); });
+            guarded_part(part, [&] { describe(schema); });
         };
     }
     return kind;

@@ -43,7 +43,9 @@ class Plugin {
     [[nodiscard]] const std::vector<evolve::CustomMutation>& mutations() const {
         return mutations_;
     }
-    [[nodiscard]] std::vector<std::shared_ptr<const CustomLayer>>& layers() { return layers_; }
+    [[nodiscard]] const std::vector<std::shared_ptr<const CustomLayer>>& layers() const {
+        return layers_;
+    }
     /// Those of the program that loads it.
     [[nodiscard]] CustomLayerTypes& layer_types() const { return types_; }
 
@@ -68,8 +70,9 @@ struct PluginInterface {
     bool operator==(const PluginInterface&) const = default;
 };
 
-/// The one symbol that a plug-in exports. Nothing of it is called, and nothing behind `begins` is
-/// read, before its first words are what this program expects.
+/// The one symbol that a plug-in exports. But for constructors of its objects nothing of it is
+/// called, and nothing after `begins` is read, before its first words are what this program
+/// expects.
 struct PluginEntry {
     std::uint64_t begins = 0;
     PluginInterface interface {};

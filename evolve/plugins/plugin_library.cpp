@@ -69,15 +69,9 @@ void check_interface(const fs::path& file, const PluginInterface& found) {
         file.string(), why));
 }
 
-bool is_name(std::string_view text) {
-    return !text.empty() && text.size() <= 60 &&
-           text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") ==
-               std::string_view::npos;
-}
-
 void check_names(const fs::path& file, const PluginEntry& entry) {
     const std::string_view name = entry.name == nullptr ? "" : entry.name;
-    if (!is_name(name))
+    if (!is_plain_name(name))
         refuse(file, fmt::format("its name is \"{}\", and names are of small letters, digits and _",
                                  shortened(name)));
     if (entry.version == nullptr || entry.add == nullptr)
@@ -86,9 +80,9 @@ void check_names(const fs::path& file, const PluginEntry& entry) {
 
 void add_layers(Plugin& plugin, const PluginIdentity& identity) {
     std::set<std::string_view> types;
-    for (std::shared_ptr<const CustomLayer>& layer : plugin.layers()) {
+    for (const std::shared_ptr<const CustomLayer>& layer : plugin.layers()) {
         const std::string_view type = layer->type();
-        if (!is_name(type))
+        if (!is_plain_name(type))
             throw ConfigError(fmt::format(
                 "layer type \"{}\" of the plug-in \"{}\" cannot be added (names are of small "
                 "letters, digits and _) rename it",
@@ -112,7 +106,7 @@ PluginIdentity load_plugin(const fs::path& file, const PluginRegistries& registr
     const PluginIdentity identity{entry.name, shortened(entry.version, 60), content};
     registries.genomes.add_plugin(identity);
     Plugin plugin(custom_layer_types());
-    guarded({fmt::format("the plug-in \"{}\"", identity.name)}, [&] { entry.add(plugin); });
+    guarded_part(fmt::format("the plug-in \"{}\"", identity.name), [&] { entry.add(plugin); });
     for (const TaskKind& task : plugin.tasks())
         registries.tasks.add(guarded_task(task, identity.name));
     for (const CustomMutation& mutation : plugin.mutations())

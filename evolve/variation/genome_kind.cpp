@@ -94,10 +94,7 @@ nlohmann::ordered_json GenomeRegistry::schema() const {
 void GenomeRegistry::add_mutation(CustomMutation mutation) {
     CAMBRIAN_ASSERT(mutation.apply != nullptr);
     const std::string& key = mutation.key;
-    const bool is_name =
-        !key.empty() && key.size() <= 60 &&
-        key.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
-    if (!is_name || !key.ends_with("_rate")) {
+    if (!is_plain_name(key) || !key.ends_with("_rate")) {
         throw ConfigError(fmt::format(
             "\"{}\" cannot be the key of a mutation (it is of small letters, digits and "
             "_, and ends with _rate) rename it",

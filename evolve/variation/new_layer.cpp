@@ -42,7 +42,7 @@ void set_given(AnyLayer& layer, const std::vector<AnyLayer>& all, OpenNumbers op
     for (const AnyLayer& given : all) {
         auto* const custom = std::get_if<Custom>(&layer.variant());
         if (custom != nullptr && given.type() == layer.type()) {
-            custom->take_set(std::get<Custom>(given.variant()));
+            custom->take_set(std::get<Custom>(given.variant()), open == OpenNumbers::follow);
         }
         std::visit(
             [&]<class L>(L& own) {

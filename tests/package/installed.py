@@ -3,6 +3,7 @@
 
 Usage: installed.py STAGE    or    installed.py --deb BUILD STAGE (makes the Debian package and unpacks it there)
 """
+import json
 import pathlib
 import shutil
 import subprocess
@@ -30,7 +31,7 @@ def completions(script, *words):
 def check(prefix):
     program = prefix / "bin" / "cambrian"
     version = output(program, "--version").strip()
-    commands = [row["name"] for row in __import__("json").loads(output(program, "registry", "--json"))["commands"]]
+    commands = [row["name"] for row in json.loads(output(program, "registry", "--json"))["commands"]]
     script = prefix / "share" / "bash-completion" / "completions" / "cambrian"
     if completions(script, "cambrian", "ev") != ["evolve", "evaluate"]:
         fail(f"bash completes 'ev' to {completions(script, 'cambrian', 'ev')}")

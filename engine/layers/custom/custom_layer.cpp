@@ -2,43 +2,31 @@
 
 #include <algorithm>
 #include <array>
-#include <exception>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/layers/custom/guarded.hpp"
 
 namespace cambrian {
 namespace {
 
-/// Calls code of a plug-in. Our own errors pass, others become one that says whose they are.
+/// Calls code of a layer. @param what it is asked for.
 template <class F>
-auto guarded(const Custom& custom, std::string_view what, const F& f) {
+auto called(const Custom& custom, std::string_view what, const F& f) {
     CAMBRIAN_EXPECT(custom.layer != nullptr);
-    const auto failed = [&](const std::string& why) {
-        return ConfigError("layer \"" + std::string(custom.layer->type()) + "\" of the plug-in \"" +
-                           custom.plugin + "\" fails in " + std::string(what) + " (" + why +
-                           ") mend the plug-in");
+    const auto says_who = [&] {
+        return "layer \"" + std::string(custom.layer->type()) + "\" of the plug-in \"" +
+               custom.plugin + "\" fails in " + std::string(what);
     };
-    try {
-        return f();
-    } catch (const Error&) {
-        throw;
-    } catch (const std::bad_alloc&) {
-        throw;  // Whoever called makes do with less.
-    } catch (const std::exception& error) {
-        throw failed(error.what());
-    } catch (...) {
-        throw failed("it throws what is no exception");
-    }
+    return guarded(says_who, f);
 }
 
 /// Changes a copy, so that layers which share the old one keep it.
 template <class F>
 auto changed(Custom& custom, std::string_view what, const F& f) {
-    return guarded(custom, what, [&] {
+    return called(custom, what, [&] {
         std::shared_ptr<CustomLayer> copy = custom.layer->clone();
         custom.layer = copy;
         return f(*copy);
@@ -85,18 +73,18 @@ void CustomLayerTypes::add(CustomLayerType type, std::span<const std::string_vie
             throw ConfigError("layer type \"" + name + "\" of the plug-in \"" + type.plugin +
                               "\" cannot be added (\"" + std::string(key) +
                               "\" says something of every layer) rename the field");
-    types_.push_back(std::make_unique<const CustomLayerType>(std::move(type)));
+    types_.push_back(std::move(type));
 }
 
 const CustomLayerType* CustomLayerTypes::find(std::string_view type) const {
-    for (const auto& known : types_)
-        if (known->initial->type() == type) return known.get();
+    for (const CustomLayerType& known : types_)
+        if (known.initial->type() == type) return &known;
     return nullptr;
 }
 
 std::vector<std::string_view> CustomLayerTypes::names() const {
     std::vector<std::string_view> result;
-    for (const auto& type : types_) result.push_back(type->initial->type());
+    for (const CustomLayerType& type : types_) result.push_back(type.initial->type());
     return result;
 }
 
@@ -115,11 +103,11 @@ std::optional<Custom> default_custom(std::string_view type) {
 }
 
 std::optional<Custom> Custom::fitted_between(const Shape& in, const Shape& out) const {
-    return guarded(*this, "fitted", [&] { return held(*this, layer->fitted(in, out)); });
+    return called(*this, "fitted", [&] { return held(*this, layer->fitted(in, out)); });
 }
 
 Custom Custom::own_example() const {
-    return *guarded(*this, "example", [&] { return held(*this, layer->example()); });
+    return {plugin, called(*this, "example", [&] { return layer->example(); })};
 }
 
 std::string_view Custom::type() const {
@@ -128,7 +116,7 @@ std::string_view Custom::type() const {
 
 std::string_view Custom::fault() const {
     if (layer == nullptr) return "it is no layer";
-    return guarded(*this, "fault", [&] { return layer->fault(); });
+    return called(*this, "fault", [&] { return layer->fault(); });
 }
 
 void Custom::infer_output(std::int64_t width) {
@@ -140,28 +128,28 @@ void Custom::resolve(const Shape& input) {
 }
 
 Shape Custom::output_shape(const Shape& input) const {
-    return guarded(*this, "output_shape", [&] { return layer->output_shape(input); });
+    return called(*this, "output_shape", [&] { return layer->output_shape(input); });
 }
 
 std::vector<ParameterSpec> Custom::parameters() const {
-    return guarded(*this, "parameters", [&] { return layer->parameters(); });
+    return called(*this, "parameters", [&] { return layer->parameters(); });
 }
 
 std::vector<StateSpec> Custom::state() const {
-    return guarded(*this, "state", [&] { return layer->state(); });
+    return called(*this, "state", [&] { return layer->state(); });
 }
 
 StepResult Custom::step(Var x, std::span<const Var> state, const LayerOperands& operands) const {
-    return guarded(*this, state.empty() ? "build" : "step",
-                   [&] { return layer->step(x, state, operands); });
+    return called(*this, state.empty() ? "build" : "step",
+                  [&] { return layer->step(x, state, operands); });
 }
 
 std::optional<Var> Custom::own_sequence(Var x, const LayerOperands& operands) const {
-    return guarded(*this, "sequence", [&] { return layer->sequence(x, operands); });
+    return called(*this, "sequence", [&] { return layer->sequence(x, operands); });
 }
 
 bool Custom::prefers_sequence() const {
-    return guarded(*this, "prefers_sequence", [&] { return layer->prefers_sequence(); });
+    return called(*this, "prefers_sequence", [&] { return layer->prefers_sequence(); });
 }
 
 std::vector<Activation*> Custom::activations() {
@@ -169,7 +157,7 @@ std::vector<Activation*> Custom::activations() {
 }
 
 std::vector<Activation> Custom::activations() const {
-    return guarded(*this, "activations", [&] {
+    return called(*this, "activations", [&] {
         const std::unique_ptr<CustomLayer> copy = layer->clone();
         std::vector<Activation> result;
         for (const Activation* activation : copy->activations()) result.push_back(*activation);
@@ -178,15 +166,15 @@ std::vector<Activation> Custom::activations() const {
 }
 
 void Custom::write_fields(nlohmann::ordered_json& target) const {
-    guarded(*this, "fields", [&] { layer->write_fields(target); });
+    called(*this, "fields", [&] { layer->write_fields(target); });
 }
 
 void Custom::describe_fields(nlohmann::ordered_json& properties) const {
-    guarded(*this, "fields", [&] { layer->describe_fields(properties); });
+    called(*this, "fields", [&] { layer->describe_fields(properties); });
 }
 
 std::string Custom::text(bool genes) const {
-    return guarded(*this, "fields", [&] {
+    return called(*this, "fields", [&] {
         if (genes) return fields_of(*layer).dump();
         const std::unique_ptr<CustomLayer> copy = layer->clone();
         for (Activation* activation : copy->activations()) *activation = Activation::identity;
@@ -199,13 +187,17 @@ void Custom::read_fields(const nlohmann::json& source, std::string_view path,
     changed(*this, "read_fields", [&](CustomLayer& own) { own.read_fields(source, path, others); });
 }
 
-void Custom::take_set(const Custom& given) {
+void Custom::take_set(const Custom& given, bool reopens) {
     changed(*this, "fields", [&](CustomLayer& own) {
         const nlohmann::ordered_json plain = fields_of(*given.layer->initial());
         nlohmann::json patch = nlohmann::json::object();
         const nlohmann::ordered_json set = fields_of(*given.layer);
-        for (const auto& [key, value] : set.items())
-            if (!plain.contains(key) || plain[key] != value) patch[key] = value;
+        for (const auto& [key, value] : set.items()) {
+            if (!plain.contains(key) || plain[key] != value)
+                patch[key] = value;
+            else if (reopens && value.is_number_integer() && value == 0)
+                patch[key] = 0;
+        }
         own.read_fields(patch, own.type(), {});
     });
 }
@@ -213,7 +205,8 @@ void Custom::take_set(const Custom& given) {
 bool Custom::operator==(const Custom& other) const {
     if (layer == other.layer) return true;
     if (layer == nullptr || other.layer == nullptr) return false;
-    return plugin == other.plugin && layer->type() == other.layer->type() && text() == other.text();
+    return plugin == other.plugin && layer->type() == other.layer->type() &&
+           called(*this, "==", [&] { return layer->equals(*other.layer); });
 }
 
 }  // namespace cambrian

@@ -15,7 +15,7 @@
 // Layer types that a running program gets (from plug-ins), beside the closed list of AnyLayer.
 namespace cambrian {
 
-/// A layer of such a type: what a struct of the concept Layer says, behind one interface.
+/// A layer of such a type: what a struct of the concept Layer says, in one interface.
 /// TypedLayer makes it of a struct.
 class CustomLayer {
   public:
@@ -30,8 +30,8 @@ class CustomLayer {
     [[nodiscard]] virtual std::unique_ptr<CustomLayer> fitted(const Shape& in,
                                                               const Shape& out) const = 0;
 
-    /// Its fields as an object in their order, without the type: what JSON, archives, hashes and
-    /// equality see.
+    /// Its fields as an object in their order, without the type: what JSON, archives and hashes
+    /// see.
     virtual void write_fields(nlohmann::ordered_json& target) const = 0;
     /// Sets what an object holds. @param others keys that are allowed beside the fields.
     virtual void read_fields(const nlohmann::json& source, std::string_view path,
@@ -40,6 +40,8 @@ class CustomLayer {
     virtual void describe_fields(nlohmann::ordered_json& properties) const = 0;
     [[nodiscard]] virtual std::vector<Activation*> activations() = 0;
 
+    /// Contract: a layer of the same type.
+    [[nodiscard]] virtual bool equals(const CustomLayer& other) const = 0;
     [[nodiscard]] virtual std::string_view fault() const = 0;
     virtual void infer_output(std::int64_t width) = 0;
     virtual void resolve(const Shape& input) = 0;
@@ -69,11 +71,12 @@ class CustomLayerTypes {
     /// taken.
     /// @param built_in names that no type may have.
     void add(CustomLayerType type, std::span<const std::string_view> built_in);
+    /// Null for an unknown one; until the next one is added.
     [[nodiscard]] const CustomLayerType* find(std::string_view type) const;
     [[nodiscard]] std::vector<std::string_view> names() const;
 
   private:
-    std::vector<std::unique_ptr<const CustomLayerType>> types_;
+    std::vector<CustomLayerType> types_;
 };
 /// Those that layers are looked up in.
 [[nodiscard]] CustomLayerTypes& custom_layer_types();
@@ -124,7 +127,8 @@ struct Custom {
                      std::span<const std::string_view> others);
 
     /// Takes the fields that another layer of its type has set to something else than the default.
-    void take_set(const Custom& given);
+    /// @param reopens whether the others that are whole numbers, 0 by default, become 0 again.
+    void take_set(const Custom& given, bool reopens);
 
     bool operator==(const Custom& other) const;
 };

@@ -57,6 +57,9 @@ class TypedLayer final : public CustomLayer {
         return found;
     }
 
+    [[nodiscard]] bool equals(const CustomLayer& other) const override {
+        return layer_ == static_cast<const TypedLayer&>(other).layer_;
+    }
     [[nodiscard]] std::string_view fault() const override {
         if constexpr (requires { layer_.fault(); })
             return layer_.fault();

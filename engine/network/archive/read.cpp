@@ -205,7 +205,6 @@ void ArchiveReader::read(Custom& layer) {
             state_->source, told(type), told(plugin),
             found ? fmt::format("\"{}\" that is loaded has another one of that name", found->plugin)
                   : "which is not loaded"));
-    if (const auto fault = json_text::fault(text)) fail("the fields of a layer are no JSON");
     try {
         found->read_fields(json_text::parse(text), told(type), {});
     } catch (const Error& error) {

@@ -233,7 +233,9 @@ std::int64_t products(const Network& network) {
             filled && filled->enabled)
             total += products(filled->layer, network.shape_before(slot));
     for (const WeightRange& range : network.weights())
-        if (range.link >= 0) total += range.parameter.shape.elements();
+        // Of links as wide as what they enter, a gain for each element is no product.
+        if (range.link >= 0 && range.parameter.shape.rank() == 2)
+            total += range.parameter.shape.elements();
     return total;
 }
 

@@ -107,12 +107,13 @@ class Crossing {
         const std::int64_t found = matched(element);
         return found >= block.offset && found < block.offset + block.count ? found : without_match;
     }
-    Neurons& changed_neurons(int slot) {
+    Genome& changed() {
         if (!changed_) {
             changed_ = leader_->genome();
         }
-        return neurons_of(*changed_, slot);
+        return *changed_;
     }
+    Neurons& changed_neurons(int slot) { return neurons_of(changed(), slot); }
 
     /// Where the other parent has its weights of the layer, from the match of an element.
     [[nodiscard]] const GeneWeights* other_block(std::int64_t element) const {
@@ -175,10 +176,7 @@ class Crossing {
         if (given == formats_of(leader_->blueprint(), slot) || !coins_.toss()) {
             return;
         }
-        if (!changed_) {
-            changed_ = leader_->genome();
-        }
-        formats_of(changed_->blueprint, slot) = given;
+        formats_of(changed().blueprint, slot) = given;
     }
 
     void cross_connection(const GeneWeights& block, std::int64_t index, const Neurons& other,

@@ -98,6 +98,11 @@ void check(const NeatSettings& settings, const GenomeContext& context, std::stri
     if (insertion != 0.0F && insertion != MutationSettings().layer_insert_rate) {
         refuse(mutation, "layer_insert_rate", fmt::format("{}", insertion));
     }
+    for (const CustomMutation& added : context.mutation.custom) {
+        if (added.rate != 0.0F) {
+            refuse(mutation, added.key, fmt::format("{}", added.rate));
+        }
+    }
     refuse_others(context.splice,
                   {type, "splice", rate,
                    "; of two parents tell genome.average_rate and genome.disabled_rate"});

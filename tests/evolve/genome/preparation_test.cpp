@@ -138,7 +138,7 @@ void expect_input_errors(const std::vector<std::byte>& good) {
     std::vector<std::byte> newer = good;
     newer[1] = std::byte{3};
     EXPECT_THAT(testing::message_of<InputError>([&] { (void)decode_preparation(newer, "file"); }),
-                HasSubstr("its preparation has format 3, this program reads 1 and 2"));
+                HasSubstr("format 3"));
     // Whatever else is changed is an error or another preparation, never a crash.
     std::mt19937 draw(5);
     for (int i = 0; i < 2000; ++i) {

@@ -109,20 +109,17 @@ TEST(TiedWeights, StayOneTensorThroughMutation) {
                                     .layer_deepen_rate = 0.3F,
                                     .layer_field_rate = 0.5F,
                                     .grid_limit = 12};
-    std::uint32_t retries = 0;
     for (std::uint64_t chain = 0; chain < 10; ++chain) {
         Genome genome = start;
         for (std::uint64_t step = 0; step < 20; ++step) {
             RandomStream rng = custom_stream(chain * 100 + step);
             MutationResult child = mutate(rng, settings, {}, genome, step + 1);
-            retries += child.retries;
             genome = std::move(child.genome);
             ASSERT_NO_THROW(check(genome));
             ASSERT_EQ(tied_slot(genome.blueprint.head), 0);
             ASSERT_EQ(decode_genome(encode(genome), "test"), genome);
         }
     }
-    EXPECT_GT(retries, 0U) << "some would have taken the table apart";
 }
 
 }  // namespace
