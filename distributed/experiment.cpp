@@ -51,6 +51,13 @@ bool Experiment::reevaluates() const {
            });
 }
 
+bool Experiment::runs_on_host() const {
+    return task->signature().host ||
+           std::ranges::any_of(changes, [](const evolve::TaskChange& change) {
+               return change.task->signature().host;
+           });
+}
+
 std::vector<std::uint64_t> first_generations(std::span<const evolve::TaskChange> changes) {
     std::vector<std::uint64_t> generations;
     for (const evolve::TaskChange& change : changes) {

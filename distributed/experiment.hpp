@@ -156,6 +156,8 @@ struct Experiment {
         const std::size_t number = task_number(generation);
         return number == 0 ? task : changes[number - 1].task;
     }
+    /// Whether any of its tasks is evaluated on the host.
+    [[nodiscard]] bool runs_on_host() const;
     /// Whether the task changes no more after a generation: only then do run.stop.fitness and
     /// run.stop.solved end the run.
     [[nodiscard]] bool has_last_task(std::uint64_t generation) const {

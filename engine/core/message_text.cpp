@@ -59,7 +59,7 @@ std::optional<std::string_view> nearest_name(std::string_view name,
 
 std::string nearest_hint(std::string_view name, std::span<const std::string_view> candidates) {
     const auto nearest = nearest_name(name, candidates);
-    return nearest ? "did you mean \"" + std::string(*nearest) + "\"?" : "use one of these";
+    return nearest ? "did you mean \"" + shortened(*nearest) + "\"?" : "use one of these";
 }
 
 std::string nearest_hint(std::string_view name, std::span<const std::string> candidates) {

@@ -18,7 +18,7 @@ constexpr json_text::Limits index_limits{.depth = 8};
 }
 
 /// The name of a file in the folder of the index, not a path to any other.
-bool is_plain_name(std::string_view name) {
+bool is_file_name(std::string_view name) {
     return name.size() > ending_of_shards.size() && name.ends_with(ending_of_shards) &&
            name.front() != '.' && name.find_first_of("/\\") == std::string_view::npos;
 }
@@ -33,7 +33,7 @@ SafetensorsIndex decode_safetensors_index(std::string_view text, std::string_vie
         refuse_index(source, "it has no object \"weight_map\"");
     SafetensorsIndex index;
     for (const auto& [tensor, file] : json["weight_map"].items()) {
-        if (!file.is_string() || !is_plain_name(file.get_ref<const std::string&>()))
+        if (!file.is_string() || !is_file_name(file.get_ref<const std::string&>()))
             refuse_index(source, "tensor \"" + shortened(tensor) + "\" is in " +
                                      json_text::shown(file) +
                                      ", which is no .safetensors of its own folder");

@@ -12,16 +12,34 @@ namespace {
 
 constexpr double max_windows = 1e6;
 
+/// Throws ConfigError where nothing is known before a change, or after it.
+[[noreturn]] void refuse_change(std::uint64_t change) {
+    throw ConfigError(
+        fmt::format("the task changes at step {} (nothing is known before it, or from it on) name "
+                    "a step within what is known",
+                    change));
+}
+
+bool measured(const Progress& one) {
+    return std::isfinite(one.value);
+}
+
 Adaptation adaptation(std::span<const Progress> progress, std::size_t first, std::size_t end,
                       double share) {
     const Progress& last = progress[first - 1];
+    const auto before = progress.first(first);
+    const auto after = progress.subspan(first, end - first);
+    const auto known = std::find_if(before.rbegin(), before.rend(), measured);
+    const auto next = std::ranges::find_if(after, measured);
+    if (known == before.rend() || next == after.end()) refuse_change(progress[first].step);
     Adaptation result{.step = progress[first].step,
-                      .before = last.value,
-                      .after = progress[first].value,
-                      .lowest = progress[first].value,
-                      .highest = progress[first].value,
-                      .goal = recovery_goal(last.value, share)};
-    for (const Progress& one : progress.subspan(first, end - first)) {
+                      .before = known->value,
+                      .after = next->value,
+                      .lowest = next->value,
+                      .highest = next->value,
+                      .goal = recovery_goal(known->value, share)};
+    for (const Progress& one : after) {
+        if (!measured(one)) continue;
         result.lowest = std::min(result.lowest, one.value);
         result.highest = std::max(result.highest, one.value);
         if (result.steps || !(one.value >= result.goal)) continue;
@@ -54,11 +72,7 @@ std::vector<Adaptation> adaptations(std::span<const Progress> progress,
     for (const std::uint64_t change : changes) {
         const auto found = std::ranges::lower_bound(progress, change, {}, &Progress::step);
         const auto index = static_cast<std::size_t>(found - progress.begin());
-        if (index == 0 || index == progress.size())
-            throw ConfigError(fmt::format(
-                "the task changes at step {} (nothing is known before it, or from it on) name a "
-                "step within what is known",
-                change));
+        if (index == 0 || index == progress.size()) refuse_change(change);
         if (!first.empty() && index <= first.back())
             throw ConfigError(fmt::format(
                 "the task changes at step {} (changes ascend, with steps between them) sort them",

@@ -12,14 +12,14 @@ namespace cambrian::evolve {
 struct Progress {
     std::uint64_t step = 0;
     std::uint64_t evaluations = 0;
-    double value = 0.0;  ///< Higher is better.
+    double value = 0.0;  ///< Higher is better; not finite where nothing was measured.
 };
 
 /// One change.
 struct Adaptation {
     std::uint64_t step = 0;  ///< The first one after it.
-    double before = 0.0;     ///< At the last step before it.
-    double after = 0.0;      ///< At the first step after it.
+    double before = 0.0;     ///< At the last step before it that was measured.
+    double after = 0.0;      ///< At the first step after it that was measured.
     double lowest = 0.0;     ///< From there to the next change or the end.
     double highest = 0.0;
     double goal = 0.0;  ///< recovery_goal(before, share).
@@ -36,7 +36,7 @@ struct Adaptation {
 /// @param progress by ascending steps.
 /// @param changes first steps after a change, ascending.
 /// Throws ConfigError for a share that is not above 0 and at most 1, changes that do not ascend, or
-/// one with no step before or after it.
+/// one with no measured step before it, or from it to the next one.
 [[nodiscard]] std::vector<Adaptation> adaptations(std::span<const Progress> progress,
                                                   std::span<const std::uint64_t> changes,
                                                   double share = 0.95);

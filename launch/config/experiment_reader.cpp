@@ -179,6 +179,12 @@ void note_changes(distributed::Experiment& experiment) {
             fmt::format("{} generation {}: {}", text.empty() ? "" : ";", change.at, change.text);
     if (text.empty()) return;
     experiment.notes.push_back("the task changes, from" + text);
+    for (const evolve::TaskChange& change : experiment.changes)
+        for (const std::string& note : change.task->notes()) {
+            const std::vector<std::string> first = experiment.task->notes();
+            if (std::ranges::find(first, note) == first.end())
+                experiment.notes.push_back(fmt::format("from generation {}: {}", change.at, note));
+        }
     const std::uint64_t last = experiment.changes.back().at;
     if (last >= experiment.stop.generations)
         experiment.notes.push_back(fmt::format(

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
@@ -65,6 +66,12 @@ void check_labels(const TableProfile& profile, const ColumnProfile& target) {
         throw InputError(fmt::format(
             "{}: column {} has one label only (nothing to tell apart) choose another target",
             profile.path, shortened(target.name)));
+    if (target.different.size() > ColumnProfile::max_different)
+        throw InputError(fmt::format(
+            "{}: column {} has more than {} different labels, such as \"{}\" (a class is learnt "
+            "from several rows) choose another target",
+            profile.path, shortened(target.name), ColumnProfile::max_different,
+            shortened(*target.different.begin())));
     if (2 * static_cast<std::int64_t>(target.different.size()) > profile.rows)
         throw InputError(fmt::format(
             "{}: column {} has {} different labels in {} rows, such as \"{}\" (a class is learnt "
@@ -118,11 +125,11 @@ void choose_inputs(const TableProfile& profile, const TableConfigOptions& option
 /// The key "missing_values" with its reason, or nothing where every cell has a value.
 std::string missing_lines(const TableProfile& profile, const TableConfigOptions& options,
                           const TableConfig& config) {
+    std::unordered_set<std::string_view> read(config.inputs.begin(), config.inputs.end());
+    read.insert(options.targets.begin(), options.targets.end());
     std::int64_t missing = 0;
     for (const ColumnProfile& column : profile.columns)
-        if (std::ranges::find(config.inputs, column.name) != config.inputs.end() ||
-            std::ranges::find(options.targets, column.name) != options.targets.end())
-            missing += column.missing;
+        if (read.contains(column.name)) missing += column.missing;
     if (missing == 0) return "";
     const bool time = options.time_offset > 0;
     return fmt::format(

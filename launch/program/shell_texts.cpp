@@ -1,11 +1,13 @@
 #include "cambrian/launch/program/shell_texts.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/core/version.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 
@@ -27,8 +29,10 @@ std::vector<std::string> option_names(const CLI::App& command) {
 }
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
-    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at))
-        text.replace(at, from.size(), to), at += to.size();
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+        text.replace(at, from.size(), to);
+        at += to.size();
+    }
     return text;
 }
 
@@ -38,10 +42,9 @@ std::string shell_quoted(std::string_view text) {
 }
 
 std::string names_of(const std::vector<const CLI::App*>& commands) {
-    std::string names;
-    for (const CLI::App* command : commands)
-        names += (names.empty() ? "" : " ") + command->get_name();
-    return names;
+    std::vector<std::string> names;
+    for (const CLI::App* command : commands) names.push_back(command->get_name());
+    return fmt::format("{}", fmt::join(names, " "));
 }
 
 std::string bash_script(const CLI::App& program) {
@@ -158,13 +161,13 @@ std::string exit_section() {
 }  // namespace
 
 std::string completion_script(const CLI::App& program, std::string_view shell) {
-    std::string known;
+    std::vector<std::string_view> known;
     for (const Shell& row : shells) {
         if (row.name == shell) return row.script(program);
-        known += (known.empty() ? "" : ", ") + std::string(row.name);
+        known.push_back(row.name);
     }
-    throw ConfigError(
-        fmt::format("{} is no shell that is known (known: {}) name one of these", shell, known));
+    throw ConfigError(fmt::format("{} is no shell that is known (known: {}) {}", shell,
+                                  joined(known), nearest_hint(shell, known)));
 }
 
 std::string manual_page(const CLI::App& program) {

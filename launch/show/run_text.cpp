@@ -148,7 +148,7 @@ std::string dry_run_text(const distributed::Experiment& experiment, Backend& bac
     text += fmt::format("  backend     {}\n", backend.describe().text());
     text += fmt::format("  shards      {} individuals{}\n", shard,
                         fixed == 0 ? " at most, smaller toward the end of a generation" : "");
-    if (experiment.task->signature().host) {
+    if (experiment.runs_on_host()) {
         text += "  memory      chosen by the task (it is evaluated on the host)\n";
         return text;
     }
@@ -268,7 +268,7 @@ std::string result_text(const distributed::Experiment& experiment,
     if (result.best_validated) text += fmt::format(", validated {:.6g}", *result.best_validated);
     if (result.best_tested) text += fmt::format(", tested {:.6g}", *result.best_tested);
     text += '\n';
-    text += loss_table(*experiment.task, result);
+    text += loss_table(*experiment.task_at(result.last.generation), result);
     text += fmt::format("  {}/best.cmb, generations.csv, timings.csv, config.json\n", directory);
     if (result.reason == distributed::StopReason::interrupted) {
         text += fmt::format("  go on:  cambrian resume {}\n", directory);

@@ -60,7 +60,7 @@ std::size_t job_count(const TrialsOptions& options, const PreparedTrial& all) {
     if (jobs == 0) {
         const DeviceSettings alone = device_settings(engine, {});
         const auto threads = engine.at("threads").is_number() ? alone.threads : 1;
-        jobs = alone.backend == "vulkan" || all.experiment.task->signature().host
+        jobs = alone.backend == "vulkan" || all.experiment.runs_on_host()
                    ? 1
                    : static_cast<std::size_t>(std::max(1, available_processors() / threads));
     }

@@ -196,6 +196,19 @@ TEST_F(New, WhatCannotBeLearntIsSaid) {
     refused("t,y\nx,1\ny,2\nx,1\ny,2\nx,1\ny,2\nx,1\ny,2\nx,1\ny,2\n", {"--target", "y"},
             "has no column to learn from");
     refused("a,y\n1,2\n1,2,3\n", {"--target", "y"}, "rows.csv:3: 3 cells");
+    std::string many = "a,y\n";
+    for (int row = 0; row < 4000; ++row) many += fmt::format("{},n{}\n", row * row, row % 1500);
+    refused(many, {"--target", "y"}, "has more than 1000 different labels");
+    // What evolve refuses is refused here, in its words.
+    std::string commas = "a;y\n";
+    for (int row = 0; row < 20; ++row)
+        commas += fmt::format("{},{:03};{}.5\n", row + 1, row, row % 7);
+    refused(commas, {"--target", "y"}, "a number has a comma and one in line");
+    std::string late = "a,y\n";
+    for (int row = 0; row < 50; ++row)
+        late +=
+            fmt::format("{},{}\n", row * row, row < 45 ? row % 2 == 0 ? "up" : "down" : "still");
+    refused(late, {"--target", "y", "--time-offset", "1"}, "still");
 
     const std::string csv = directory_.write("rows.csv", rows);
     const std::string there = directory_.write("there.json", "mine");

@@ -51,11 +51,12 @@ CsvRecords::CsvRecords(std::string_view text, const std::string& path, char sepa
       stops_{separator, '\n'},
       blanks_(separator == '\t' ? " " : " \t") {
     if (text_.starts_with(byte_order_mark)) text_.remove_prefix(byte_order_mark.size());
+    // Once, not before each record: files may end with very many empty lines.
+    end_ = text_.find_last_not_of(blanks_ + "\r\n") + 1;
 }
 
 bool CsvRecords::next() {
-    if (text_.find_first_not_of(blanks_ + "\r\n", position_) == std::string_view::npos)
-        return false;
+    if (position_ >= end_) return false;
     read_record();
     return true;
 }

@@ -42,6 +42,7 @@ class CsvRecords {
     std::string stops_;   ///< What ends a cell that has no quotes.
     std::string blanks_;  ///< What may stand around a cell.
     std::size_t position_ = 0;
+    std::size_t end_ = 0;  ///< After it are blanks alone.
     std::int64_t next_line_ = 1;
     std::int64_t line_ = 1;
     std::vector<std::string> cells_;

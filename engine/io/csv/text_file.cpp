@@ -26,6 +26,10 @@ constexpr std::array<OtherFile, 4> other_files{{
     {"\x1F\x8B", "is packed (a table is a text) unpack it with gunzip"},
 }};
 
+/// More than any table that is read whole: what has no end, such as a pipe, is refused before it
+/// takes all memory.
+constexpr std::size_t max_text_bytes = std::size_t{4} << 30U;
+
 void refuse_other_file(std::string_view begin, const std::string& path) {
     for (const OtherFile& other : other_files)
         if (begin.starts_with(other.begin))
@@ -43,6 +47,10 @@ std::string read_text(std::istream& stream, const std::string& name) {
         const std::string_view read(block.data(), static_cast<std::size_t>(stream.gcount()));
         if (text.empty()) refuse_other_file(read, name);
         const std::size_t nul = read.find('\0');
+        if (read.size() > max_text_bytes - text.size())
+            throw InputError(fmt::format(
+                "{} has more than {} GiB (a table is read whole) split it into several files", name,
+                max_text_bytes >> 30U));
         text += read;
         if (nul != std::string_view::npos) {
             const auto end = text.end() - static_cast<std::ptrdiff_t>(read.size() - nul);

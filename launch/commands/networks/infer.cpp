@@ -137,6 +137,9 @@ Answering answering(const CommandContext& context, const InferOptions& options,
                        "they are\n";
     one.rows = read_rows(input, one.preparation);
     const std::int64_t steps = options.raw ? 1 : steps_of(one.file, one.preparation);
+    const std::vector<RowsAtOnce> parts =
+        parts_of(Network(one.file.genome.blueprint), one.preparation, one.rows.table.rows);
+    context.err << prepared_notes(one.rows, parts, one.preparation);
     if (steps > 1) {
         if (options.observe)
             throw ConfigError(
@@ -147,9 +150,6 @@ Answering answering(const CommandContext& context, const InferOptions& options,
                                    steps);
         return one;
     }
-    const std::vector<RowsAtOnce> parts =
-        parts_of(Network(one.file.genome.blueprint), one.preparation, one.rows.table.rows);
-    context.err << prepared_notes(one.rows, parts, one.preparation);
     // Beside the answers, which other programs may read from standard output.
     ConsoleObserver console([&](const std::string& line) { context.err << line << '\n'; });
     for (const RowsAtOnce& part : parts) {

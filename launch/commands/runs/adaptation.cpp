@@ -46,13 +46,11 @@ void append(History& history, const std::string& directory, const std::string& m
         for (std::size_t row = 1; row < tasks->second.size(); ++row)
             if (tasks->second[row] != tasks->second[row - 1])
                 history.changes.push_back(steps + static_cast<std::uint64_t>(generations[row]));
-    for (std::size_t row = 0; row < values.size(); ++row) {
-        // Not every generation is validated, and in one nobody may have a fitness.
-        if (!std::isfinite(values[row])) continue;
+    // Those with no value, too: not every generation is validated, yet all of them take time.
+    for (std::size_t row = 0; row < values.size(); ++row)
         progress.push_back({.step = steps + static_cast<std::uint64_t>(generations[row]),
                             .evaluations = evaluations + static_cast<std::uint64_t>(counts[row]),
                             .value = values[row]});
-    }
 }
 
 std::string text_of(const evolve::Adaptation& one) {

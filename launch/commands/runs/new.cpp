@@ -9,7 +9,10 @@
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/config/config_file.hpp"
+#include "cambrian/launch/config/experiment_reader.hpp"
 #include "cambrian/launch/config/table_config.hpp"
+#include "cambrian/launch/config/training_reader.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -45,6 +48,17 @@ std::string new_summary(const TableProfile& profile, const NewOptions& options,
     return text;
 }
 
+/// Throws what evolve and train would: a config that they refuse is no beginning.
+void check_config(const CommandContext& context, const std::string& text, const fs::path& path) {
+    const Schema schema(context.tasks, context.genomes);
+    const ConfigDocument document = document_from(parse_config(text, path.string()), path.string(),
+                                                  fs::absolute(path).parent_path(), {});
+    const ResolvedConfig training = resolve_training(document, schema);
+    static_cast<void>(make_training(training, schema, context.tasks));
+    static_cast<void>(make_experiment(resolve_evolution(document, schema), schema, context.tasks,
+                                      context.strategies, context.genomes));
+}
+
 }  // namespace
 
 int new_command(const CommandContext& context, const NewOptions& options) {
@@ -53,18 +67,19 @@ int new_command(const CommandContext& context, const NewOptions& options) {
     const std::string name = plain_name(csv.stem().string());
     const fs::path output =
         options.output.empty() ? fs::path(name + ".json") : fs::path(options.output);
+    const fs::path place = standard ? fs::path("config.json") : output;
     if (!standard && !options.force && fs::exists(output))
         throw ConfigError(fmt::format(
             "{} is there already (it would be replaced) name another file with --output, or add "
             "--force",
             output.string()));
     const TableProfile profile = profile_of(CsvFile(options.csv));
-    const TableConfig config =
-        table_config(profile, {.targets = options.targets,
-                               .mode = options.mode,
-                               .time_offset = options.time_offset,
-                               .name = name,
-                               .csv = seen_from(csv, standard ? fs::path("config.json") : output)});
+    const TableConfig config = table_config(profile, {.targets = options.targets,
+                                                      .mode = options.mode,
+                                                      .time_offset = options.time_offset,
+                                                      .name = name,
+                                                      .csv = seen_from(csv, place)});
+    check_config(context, config.text, place);
     if (standard) {
         context.out << config.text;
         context.err << new_summary(profile, options, config);

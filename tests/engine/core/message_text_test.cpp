@@ -35,6 +35,8 @@ TEST(Nearest, SuggestsForAMessage) {
     const std::vector<std::string> candidates{"layers", "grid"};
     EXPECT_EQ(nearest_hint("gird", candidates), "did you mean \"grid\"?");
     EXPECT_EQ(nearest_hint("zebra", candidates), "use one of these");
+    const std::vector<std::string> raw{"a\x1B[2Jb"};  // Of a file: it must not steer a terminal.
+    EXPECT_EQ(nearest_hint("a\x1B[2Jc", raw), "did you mean \"a?[2Jb\"?");
     EXPECT_EQ(joined(candidates), "layers, grid");
     EXPECT_EQ(joined(std::vector<std::string>{}), "");
 }

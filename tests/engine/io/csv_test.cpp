@@ -168,6 +168,10 @@ TEST(HostileCsv, IsReadInTimeAndMemoryOfItsBytes) {
     EXPECT_THAT(error("a,b\n" + std::string(huge, ',')),
                 HasSubstr("data.csv:2: the line has more"));
     EXPECT_THAT(error(std::string(huge, ' ')), HasSubstr("is empty"));
+    // A line of blanks is looked at once, not once for each line before it.
+    const std::string blanks = "a\n" + std::string(1'000'000, '\n') + "1\n";
+    EXPECT_EQ(records_of(blanks, ',').size(), 1'000'002U);
+    EXPECT_EQ(records_of(blanks + std::string(huge, '\n'), ',').size(), 1'000'002U);
 }
 
 }  // namespace

@@ -82,6 +82,9 @@ TEST(PackedWeights, ReachEveryLayerWithMatrices) {
         {{"type", "dense"}}};
     for (const std::string_view dtype : {"int8", "uint4", "float16"}) {
         const Network network = network_of(dtype, layers, 16, 3);
+        // Only what is no matrix stays a number: without this, equal outputs would say nothing.
+        EXPECT_GT(PackedWeights(network, 1).words(), 0) << dtype;
+        EXPECT_LT(PackedWeights(network, 1).floats(), network.weight_count() / 2) << dtype;
         EXPECT_EQ(outputs(*backend, network, normal_rows({2, 5, 16}), 1),
                   outputs(*backend, network, normal_rows({2, 5, 16}), nothing))
             << dtype;

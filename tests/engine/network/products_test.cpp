@@ -36,6 +36,10 @@ TEST(Products, DoNotCountWhatIsDisabledButWhatLinksProject) {
     const char* network = R"({"layers": [{"type": "dense", "out": 4}, {"type": "dense", "out": 4,
         "enabled": false}, {"type": "dense"}], "links": [{"from": "input", "to": "head"}]})";
     EXPECT_EQ(products_in(network, 5, 2), 5 * 4 + 4 * 2 + 5 * 4);
+    // A link between equal widths has a gain for each value, and no matrix.
+    const char* gained = R"({"layers": [{"type": "dense", "out": 5}, {"type": "dense"}],
+        "links": [{"from": "input", "to": "head"}]})";
+    EXPECT_EQ(products_in(gained, 5, 2), 5 * 5 + 5 * 2);
 }
 
 TEST(Products, OfNeuronsAreTheirLiveConnections) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "cambrian/engine/core/error.hpp"
 
 namespace cambrian::evolve {
@@ -41,6 +43,20 @@ TEST(Adaptations, ALossRecoversByASmallerOne) {
     const auto found = adaptations(steps({-0.095, -1.0, -0.11, -0.099}), changes);
     EXPECT_EQ(found[0].steps, 3U);
     EXPECT_EQ(found[0].lowest, -1.0);
+}
+
+TEST(Adaptations, StepsWithoutAValueTakeTheirTime) {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    const std::vector<std::uint64_t> changes{4};
+    const auto found = adaptations(steps({100, none, 90, none, none, 10, none, 95, 96}), changes);
+    EXPECT_EQ(found[0].step, 4U);
+    EXPECT_EQ(found[0].before, 90.0);
+    EXPECT_EQ(found[0].after, 10.0);
+    EXPECT_EQ(found[0].steps, 4U);  // From step 3, the last of the first task, to step 7.
+    EXPECT_EQ(found[0].evaluations, 40U);
+    const std::vector<std::uint64_t> second{1};
+    EXPECT_THROW(static_cast<void>(adaptations(steps({none, 1}), second)), ConfigError);
+    EXPECT_THROW(static_cast<void>(adaptations(steps({1, none}), second)), ConfigError);
 }
 
 TEST(Adaptations, RefuseWhatTheyCannotTell) {

@@ -161,5 +161,25 @@ TEST(NeatFormats, ACppnHasNone) {
             HasSubstr("mutation.dtype_rate is 0.1 (genome.type is \"hyperneat\"")));
 }
 
+// Genes of neurons have no layers for the mutations of plug-ins.
+TEST(NeatFormats, PluginsMutateOtherGenomes) {
+    CustomMutation added;
+    added.key = "twirl_rate";
+    added.rate = 0.5F;
+    MutationSettings mutation;
+    mutation.custom = {added};
+    for (const std::string type : {"neat", "hyperneat"})
+        EXPECT_THAT(
+            [&] {
+                static_cast<void>(standard_genomes().make({{"type", type}}, {.mutation = mutation,
+                                                                             .splice = {},
+                                                                             .limits = {},
+                                                                             .complexity = {},
+                                                                             .observations = 2,
+                                                                             .outputs = 1}));
+            },
+            ThrowsMessage<ConfigError>(HasSubstr("mutation.twirl_rate is 0.5")));
+}
+
 }  // namespace
 }  // namespace cambrian::evolve
