@@ -67,8 +67,7 @@ Json said(const evolve::TaskRegistry& tasks, const evolve::GenomeRegistry& genom
     properties["splice"] = section<evolve::SpliceSettings>();
     properties["mutation"] = section<evolve::MutationSettings>();
     const Json added = genomes.mutation_schema();
-    for (const auto& [key, node] : added.items())
-        properties["mutation"]["properties"][key] = node;
+    for (const auto& [key, node] : added.items()) properties["mutation"]["properties"][key] = node;
     field_json::describe_choice(properties["mutation"]["properties"]["layer_types"]["items"],
                                 known_layer_types());
     properties["distributed"] = section<distributed::DistributionSettings>();

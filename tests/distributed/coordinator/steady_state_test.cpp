@@ -19,8 +19,8 @@ using testing::ThrowsMessage;
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t block = 2;
-/// The first: a rank evaluates others while the parents of a birth are on their way, and a slow rank
-/// that keeps one of an earlier block ends the window earlier.
+/// The first: a rank evaluates others while the parents of a birth are on their way, and a slow
+/// rank that keeps one of an earlier block ends the window earlier.
 constexpr std::uint64_t slow_block = 0;
 
 /// How many births of later blocks two ranks evaluate while one birth takes as long as it can.
