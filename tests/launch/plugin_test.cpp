@@ -179,8 +179,7 @@ TEST_F(Plugins, WhatTheirCodeThrowsNamesThem) {
     // A shard that fails is told and counted; here all of them do.
     fails(1, with("network.layers", layers(3)), "fails in build (nothing is built)");
     fails(2, with("mutation.broken_rate", "1"),
-          "mutation \"broken_rate\" of the plug-in \"faulty\" gives what is no genome (its edits "
-          "leave");
+          "mutation \"broken_rate\" of the plug-in \"faulty\" gives what is no genome (it has");
     EXPECT_EQ(run(with("network.layers", layers(0))).code, 0);
 }
 
