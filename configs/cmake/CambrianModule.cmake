@@ -1,6 +1,7 @@
-# cambrian_module(<name> PUBLIC <targets> PRIVATE <targets> EXCLUDE <patterns> ONLY <pattern> ALONE <patterns>): the
-# library cambrian::<name> from every source below its folder, with the project's warnings and arithmetic flags.
-# ALONE are sources that no batch takes (see cambrian_batch).
+# cambrian_module(<name> PUBLIC <targets> PRIVATE <targets> EXCLUDE <patterns> ONLY <pattern> ALONE <patterns>
+# BRIEF <folders>): the library cambrian::<name> from every source below its folder, with the project's warnings and
+# arithmetic flags. ALONE are sources that no batch takes (see cambrian_batch). BRIEF are folders whose code never runs
+# for longer than the compiler would think about it: -O1 in batches of release builds.
 include_guard()
 
 add_library(cambrian_warnings INTERFACE)
@@ -64,7 +65,7 @@ function(cambrian_batch target size alone)
 endfunction()
 
 function(cambrian_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "ONLY" "PUBLIC;PRIVATE;EXCLUDE;ALONE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "ONLY" "PUBLIC;PRIVATE;EXCLUDE;ALONE;BRIEF")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp ${CMAKE_CURRENT_SOURCE_DIR}/*.hpp)
   foreach(pattern IN LISTS arg_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX ${pattern})
@@ -82,5 +83,12 @@ function(cambrian_module name)
   target_link_libraries(cambrian_${name} PUBLIC ${arg_PUBLIC}
     PRIVATE ${arg_PRIVATE} $<BUILD_INTERFACE:cambrian_warnings> $<BUILD_INTERFACE:cambrian_arithmetic>)
   cambrian_batch(cambrian_${name} 12 "${arg_ALONE}")
+  foreach(folder IN LISTS arg_BRIEF)
+    foreach(batch RANGE 9)
+      set_source_files_properties(
+        ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/cambrian_${name}.dir/Unity/unity_${folder}_${batch}_cxx.cxx
+        PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
+    endforeach()
+  endforeach()
   set_property(GLOBAL APPEND PROPERTY CAMBRIAN_MODULES cambrian_${name})
 endfunction()

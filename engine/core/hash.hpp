@@ -8,8 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "cambrian/engine/core/hash.hpp"
-
 namespace cambrian {
 
 /// 128-bit content hash (XXH3-128). Names genes and genomes by what they are.

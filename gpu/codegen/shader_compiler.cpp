@@ -136,19 +136,20 @@ void ShaderCompiler::dump(std::string_view name, const std::string& text,
 }
 
 const Code& ShaderCompiler::compile(std::string_view name, const std::string& text) {
+    const Hash128 key = hash128(std::as_bytes(std::span(text)));
+    if (const auto found = compiled_.find(key); found != compiled_.end()) return found->second;
     // Line numbers of messages count from the start of the text, as in a dump.
     const std::string full = shader_prefix() + "#line 1\n" + text;
     const std::string hash = hash_of(full);
-    if (const auto found = compiled_.find(hash); found != compiled_.end()) return found->second;
     if (!dump_directory_.empty()) dump(name, text, hash);
     if (std::optional<Code> cached = read_cached(cache_, hash))
-        return compiled_.emplace(hash, std::move(*cached)).first->second;
+        return compiled_.emplace(key, std::move(*cached)).first->second;
     const auto start = std::chrono::steady_clock::now();
     Code code = compile_glsl(name, full);
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     ++compilations_;
     write_cached(cache_, hash, code);
-    return compiled_.emplace(hash, std::move(code)).first->second;
+    return compiled_.emplace(key, std::move(code)).first->second;
 }
 
 }  // namespace cambrian::gpu

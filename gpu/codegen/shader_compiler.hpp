@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/io/private_folder.hpp"
 
 namespace cambrian::gpu {
@@ -38,7 +39,7 @@ class ShaderCompiler {
 
     PrivateFolder cache_;
     std::string dump_directory_;
-    std::map<std::string, std::vector<std::uint32_t>> compiled_;  ///< By hash.
+    std::map<Hash128, std::vector<std::uint32_t>> compiled_;  ///< By the hash of the text given.
     std::int64_t compilations_ = 0;
     double seconds_ = 0.0;
 };

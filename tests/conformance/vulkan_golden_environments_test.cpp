@@ -5,7 +5,7 @@
 
 // The same trajectories on the Vulkan backend, op by op: fused, each environment would be kernels
 // of its own.
-namespace cambrian::test {
+namespace cambrian::test::vulkan_golden_environments_test {
 namespace {
 
 TEST(vulkan_golden_environments, Steps) {
@@ -21,4 +21,4 @@ TEST(vulkan_golden_environments, Steps) {
 }
 
 }  // namespace
-}  // namespace cambrian::test
+}  // namespace cambrian::test::vulkan_golden_environments_test

@@ -5,7 +5,7 @@
 
 // Every case of the golden directory on the Vulkan backend, op by op: fused, each would be several
 // kernels of its own.
-namespace cambrian::test {
+namespace cambrian::test::vulkan_golden_test {
 namespace {
 
 std::unique_ptr<Backend> unfused(Math math) {
@@ -25,4 +25,4 @@ TEST(golden, VulkanWithFastMath) {
 }
 
 }  // namespace
-}  // namespace cambrian::test
+}  // namespace cambrian::test::vulkan_golden_test

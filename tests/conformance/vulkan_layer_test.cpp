@@ -14,7 +14,7 @@
 #include "cambrian/tests/support/vulkan_device.hpp"
 
 // Every layer and whole networks on the Vulkan backend, forward and backward.
-namespace cambrian::test {
+namespace cambrian::test::vulkan_layer_test {
 namespace {
 
 VulkanOptions unfused(Math math) {
@@ -216,4 +216,4 @@ TEST(VulkanNetworks, NormsAndSoftmaxAreFusedUnderFastMath) {
 }
 
 }  // namespace
-}  // namespace cambrian::test
+}  // namespace cambrian::test::vulkan_layer_test

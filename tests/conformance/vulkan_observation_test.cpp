@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 // What a training shows of its slots is the same on both backends.
-namespace cambrian::test {
+namespace cambrian::test::vulkan_observation_test {
 namespace {
 
 class Keeper final : public Observer {
@@ -47,4 +47,4 @@ TEST(VulkanObservation, EqualsThatOfTheCpuUnderStrictMath) {
 }
 
 }  // namespace
-}  // namespace cambrian::test
+}  // namespace cambrian::test::vulkan_observation_test

@@ -14,7 +14,7 @@
 #include "cambrian/tests/support/vulkan_device.hpp"
 
 // The Vulkan backend against the op table: strict math in every bit, fast math within rounding.
-namespace cambrian::test {
+namespace cambrian::test::vulkan_op_test {
 namespace {
 
 VulkanOptions unfused(Math math) {
@@ -217,4 +217,4 @@ TEST_F(VulkanConformance, AllFloatClassesPassElementwiseOpsLikeOnTheCpu) {
 }
 
 }  // namespace
-}  // namespace cambrian::test
+}  // namespace cambrian::test::vulkan_op_test

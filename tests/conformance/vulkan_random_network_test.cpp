@@ -9,7 +9,7 @@
 #include "cambrian/tests/support/vulkan_device.hpp"
 
 // Networks of anything give the same bits on both backends under strict math.
-namespace cambrian::test {
+namespace cambrian::test::vulkan_random_network_test {
 namespace {
 
 /// CAMBRIAN_RANDOM_NETWORKS asks for more than the quick number.
@@ -41,4 +41,4 @@ TEST(VulkanRandomNetworks, AnswerAndLearnAsOnTheCpu) {
 }
 
 }  // namespace
-}  // namespace cambrian::test
+}  // namespace cambrian::test::vulkan_random_network_test

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 // What slots learn from their targets is the same on both backends.
-namespace cambrian::test {
+namespace cambrian::test::vulkan_targets_test {
 namespace {
 
 std::vector<float> learned(Backend& backend, const std::string& mode, TrainingMethod method) {
@@ -55,4 +55,4 @@ TEST(VulkanTargets, TeachTheSameBitsAsOnTheCpuUnderStrictMath) {
 }
 
 }  // namespace
-}  // namespace cambrian::test
+}  // namespace cambrian::test::vulkan_targets_test

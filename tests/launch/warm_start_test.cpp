@@ -12,7 +12,7 @@
 #include "cambrian/tests/launch/launch_support.hpp"
 
 // Runs that start from a network: what evolve and train keep of it, and what they refuse.
-namespace cambrian::launch {
+namespace cambrian::launch::warm_start_test {
 namespace {
 
 using distributed::read_network;
@@ -382,4 +382,4 @@ TEST_F(WarmStart, AConfigOfBothIsValidForBothAndCheckedForBoth) {
 }
 
 }  // namespace
-}  // namespace cambrian::launch
+}  // namespace cambrian::launch::warm_start_test

@@ -1,4 +1,4 @@
-// Plug-ins with a fault each, chosen by FAULT.
+// Plug-ins with a fault each, chosen by a number that is linked to this.
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -9,10 +9,12 @@ namespace {
 
 using namespace cambrian;
 
-enum { adding_throws, layer_taken, task_taken, mutation_key, late_faults, other_interface };
+enum Fault { adding_throws, layer_taken, task_taken, mutation_key, late_faults };
 
+/// It may have the name of a layer of Cambrian.
+template <bool taken>
 struct Echo {
-    static constexpr std::string_view name = FAULT == layer_taken ? "dense" : "echo";
+    static constexpr std::string_view name = taken ? "dense" : "echo";
     static constexpr LayerText about{.summary = "x", .formula = "x", .source = "x"};
     std::int64_t fails = 0;
     static constexpr auto fields = std::tuple{Field{"fails", &Echo::fails}};
@@ -45,11 +47,24 @@ std::unique_ptr<evolve::Task> failing(const nlohmann::json&, const evolve::TaskC
 
 }  // namespace
 
+extern const int chosen_fault;
+
 CAMBRIAN_PLUGIN("faulty", "1") {
-    if (FAULT == adding_throws) throw std::runtime_error("not today");
-    if (FAULT == layer_taken || FAULT == late_faults) plugin.add_layer<Echo>();
-    if (FAULT == task_taken || FAULT == late_faults)
-        plugin.add_task({FAULT == task_taken ? "xor" : "failing", "A task.", failing, nullptr});
-    if (FAULT == mutation_key) plugin.add_mutation({"weight_rate", "A mutation.", broken});
-    if (FAULT == late_faults) plugin.add_mutation({"broken_rate", "A mutation.", broken});
+    switch (chosen_fault) {
+        case adding_throws:
+            throw std::runtime_error("not today");
+        case layer_taken:
+            plugin.add_layer<Echo<true>>();
+            break;
+        case task_taken:
+            plugin.add_task({"xor", "A task.", failing, nullptr});
+            break;
+        case mutation_key:
+            plugin.add_mutation({"weight_rate", "A mutation.", broken});
+            break;
+        default:
+            plugin.add_layer<Echo<false>>();
+            plugin.add_task({"failing", "A task.", failing, nullptr});
+            plugin.add_mutation({"broken_rate", "A mutation.", broken});
+    }
 }

@@ -1,5 +1,10 @@
 // What a plug-in of another version exports: its words, behind which nothing may be called.
+#include <array>
+
 #include "cambrian/evolve/plugins/plugin.hpp"
+
+/// Which of the words below differs; linked to this.
+extern const int chosen_fault;
 
 namespace {
 
@@ -7,9 +12,10 @@ namespace {
     __builtin_trap();
 }
 
-constexpr cambrian::PluginInterface other() {
+cambrian::PluginInterface other() {
     cambrian::PluginInterface words;
-    words.WORD += 1000;
+    const std::array changed{&words.number, &words.version, &words.layer_bytes};
+    *changed.at(static_cast<std::size_t>(chosen_fault)) += 1000;
     return words;
 }
 

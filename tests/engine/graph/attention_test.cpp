@@ -12,7 +12,7 @@
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 
-namespace cambrian {
+namespace cambrian::attention_test {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -354,4 +354,4 @@ TEST(AppendRows, ACacheIsTheStateOfAScan) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::attention_test

@@ -10,7 +10,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/tests/engine/graph/function_support.hpp"
 
-namespace cambrian {
+namespace cambrian::functions_test {
 namespace {
 
 using test::booleans;
@@ -228,4 +228,4 @@ TEST(Functions, PowersHaveFiniteGradientsAtZero) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::functions_test

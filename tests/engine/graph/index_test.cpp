@@ -12,7 +12,7 @@
 #include "cambrian/engine/reference/reference.hpp"
 
 // Order along an axis and elements by their index: results that are known, and what is refused.
-namespace cambrian {
+namespace cambrian::index_test {
 namespace {
 
 using testing::AllOf;
@@ -288,4 +288,4 @@ TEST(IndexAlong, PositionsAreIntegers) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::index_test

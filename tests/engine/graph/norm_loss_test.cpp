@@ -11,7 +11,7 @@
 #include "cambrian/engine/reference/reference.hpp"
 
 // Values by hand, and gradients by the closed forms of the literature.
-namespace cambrian {
+namespace cambrian::norm_loss_test {
 namespace {
 
 std::vector<Tensor> run(const Graph& graph, const std::vector<Tensor>& inputs) {
@@ -172,4 +172,4 @@ TEST(LogSumExp, HoldsForLargeAndForNoNumbers) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::norm_loss_test

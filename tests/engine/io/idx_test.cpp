@@ -11,7 +11,7 @@
 #include "cambrian/engine/io/compression.hpp"
 #include "cambrian/engine/io/container.hpp"
 
-namespace cambrian {
+namespace cambrian::idx_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -143,4 +143,4 @@ TEST(Gzip, DamageIsAnError) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::idx_test

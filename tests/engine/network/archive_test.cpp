@@ -10,7 +10,7 @@
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/tests/support/network_run.hpp"
 
-namespace cambrian {
+namespace cambrian::archive_test {
 namespace {
 
 using ::testing::AllOf;
@@ -234,4 +234,4 @@ TEST(Archive, RefusesAnInputOfTooManyElements) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::archive_test

@@ -17,7 +17,7 @@
 
 // Networks of equal structure run side by side in the lanes of a scan; each has the bits it has
 // alone, where a scan runs its body one individual after another.
-namespace cambrian::evolve::testing {
+namespace cambrian::evolve::testing::side_by_side_test {
 namespace {
 
 constexpr std::int64_t time_steps = 3;
@@ -208,4 +208,4 @@ TEST(SideBySide, RolloutsOfManyNetworksRunInLanes) {
 }
 
 }  // namespace
-}  // namespace cambrian::evolve::testing
+}  // namespace cambrian::evolve::testing::side_by_side_test

@@ -10,7 +10,7 @@
 #include "cambrian/evolve/variation/mutation.hpp"
 #include "cambrian/tests/evolve/support/task_support.hpp"
 
-namespace cambrian::evolve {
+namespace cambrian::evolve::family_test {
 namespace {
 
 constexpr std::string_view small =
@@ -293,4 +293,4 @@ TEST(Family, AutoFollowsTheStructuralRates) {
 }
 
 }  // namespace
-}  // namespace cambrian::evolve
+}  // namespace cambrian::evolve::family_test

@@ -11,7 +11,7 @@
 #include "cambrian/evolve/tasks/environment.hpp"
 #include "cambrian/tests/evolve/support/task_support.hpp"
 
-namespace cambrian::evolve {
+namespace cambrian::evolve::cart_pole_task_test {
 namespace {
 
 using ::testing::AllOf;
@@ -242,4 +242,4 @@ TEST(CartPoleRollout, BadSettingsNameKeyAndRange) {
 }
 
 }  // namespace
-}  // namespace cambrian::evolve
+}  // namespace cambrian::evolve::cart_pole_task_test

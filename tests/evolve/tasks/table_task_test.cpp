@@ -7,7 +7,7 @@
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/tests/evolve/support/task_support.hpp"
 
-namespace cambrian::evolve {
+namespace cambrian::evolve::table_task_test {
 namespace {
 
 using ::testing::AllOf;
@@ -306,4 +306,4 @@ TEST_F(Table, BadDataNamesTheFile) {
 }
 
 }  // namespace
-}  // namespace cambrian::evolve
+}  // namespace cambrian::evolve::table_task_test

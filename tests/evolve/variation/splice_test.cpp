@@ -11,7 +11,7 @@
 #include "cambrian/evolve/variation/mutation.hpp"
 #include "cambrian/tests/evolve/support/genome_support.hpp"
 
-namespace cambrian::evolve {
+namespace cambrian::evolve::splice_test {
 namespace {
 
 using testing::blueprint;
@@ -318,4 +318,4 @@ TEST(Splice, AfterAlignmentOfTwinsIsTheTwin) {
 }
 
 }  // namespace
-}  // namespace cambrian::evolve
+}  // namespace cambrian::evolve::splice_test

@@ -17,7 +17,7 @@
 #include "cambrian/tests/support/vulkan_device.hpp"
 
 // Scans whose rows never meet, as one kernel: what falls apart into rows, and the bits of the CPU.
-namespace cambrian {
+namespace cambrian::row_kernel_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -293,4 +293,4 @@ TEST(RowKernel, EqualStructuresShareAText) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::row_kernel_test

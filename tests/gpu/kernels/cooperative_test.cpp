@@ -18,7 +18,7 @@
 
 // Products of f16 codes by the matrix units of a device. Where it has none codes are decoded, which
 // the conformance cases of linear hold to the reference.
-namespace cambrian {
+namespace cambrian::cooperative_test {
 namespace {
 
 using test::first_difference;
@@ -293,4 +293,4 @@ TEST_F(VulkanCooperative, StacksOfMatricesBroadcast) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::cooperative_test

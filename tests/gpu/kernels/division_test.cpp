@@ -14,7 +14,7 @@
 #include "cambrian/tests/support/vulkan_device.hpp"
 
 // Division of integers: toward zero, and a divisor of zero is the same InputError wherever it is.
-namespace cambrian {
+namespace cambrian::division_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -196,4 +196,4 @@ TEST_F(IntegerDivision, HasTheBitsOfTheCpuForAllKindsOfIntegers) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::division_test

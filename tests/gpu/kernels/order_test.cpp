@@ -11,7 +11,7 @@
 
 // Sort, topk, cumsum, flip and indexing along an axis on the device against the CPU backend, at
 // lengths that take more than one dispatch.
-namespace cambrian {
+namespace cambrian::order_test {
 namespace {
 
 using test::Words;
@@ -219,4 +219,4 @@ TEST_F(VulkanAlong, AnIndexOutOfRangeIsTheInputErrorOfTheCpu) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::order_test

@@ -6,7 +6,7 @@
 #include "cambrian/tests/launch/remedies/remedies_support.hpp"
 
 // Remedies of the config file, the schema, and of the experiment.
-namespace cambrian::launch {
+namespace cambrian::launch::remedies_config_test {
 namespace {
 
 using test::RemedyRow;
@@ -482,4 +482,4 @@ TEST(RunRemedy, OfAnotherSettingKeepsItOrTakesAnotherDirectory) {
 }
 
 }  // namespace
-}  // namespace cambrian::launch
+}  // namespace cambrian::launch::remedies_config_test

@@ -7,7 +7,7 @@
 #include "cambrian/tests/launch/remedies/remedies_support.hpp"
 
 // Remedies of the readers of data sets in files other than tables.
-namespace cambrian::launch {
+namespace cambrian::launch::remedies_data_test {
 namespace {
 
 using test::csv_config;
@@ -268,4 +268,4 @@ INSTANTIATE_TEST_SUITE_P(Safetensors, DataRemedies, testing::ValuesIn(safetensor
 INSTANTIATE_TEST_SUITE_P(Text, DataRemedies, testing::ValuesIn(text_rows()), name_of);
 
 }  // namespace
-}  // namespace cambrian::launch
+}  // namespace cambrian::launch::remedies_data_test

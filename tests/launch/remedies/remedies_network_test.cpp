@@ -3,7 +3,7 @@
 #include "cambrian/tests/launch/remedies/remedies_support.hpp"
 
 // Remedies of the network in a config: layers, links and builders.
-namespace cambrian::launch {
+namespace cambrian::launch::remedies_network_test {
 namespace {
 
 using test::RemedyRow;
@@ -275,4 +275,4 @@ const auto name_of = [](const auto& row) { return row.param.name; };
 INSTANTIATE_TEST_SUITE_P(Network, NetworkRemedies, testing::ValuesIn(network_rows()), name_of);
 
 }  // namespace
-}  // namespace cambrian::launch
+}  // namespace cambrian::launch::remedies_network_test

@@ -3,7 +3,7 @@
 #include "cambrian/tests/launch/remedies/remedies_support.hpp"
 
 // Remedies of the readers of tables: CSV files as data sets, the task "table", and rows for infer.
-namespace cambrian::launch {
+namespace cambrian::launch::remedies_table_test {
 namespace {
 
 using test::csv_config;
@@ -393,4 +393,4 @@ TEST_F(InferRemedy, OfATextNamesNoKeyOfAConfig) {
 }
 
 }  // namespace
-}  // namespace cambrian::launch
+}  // namespace cambrian::launch::remedies_table_test

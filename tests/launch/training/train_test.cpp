@@ -18,7 +18,7 @@
 #include "cambrian/launch/show/console_reporter.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
-namespace cambrian::launch {
+namespace cambrian::launch::train_test {
 namespace {
 
 using distributed::TrainingJob;
@@ -468,4 +468,4 @@ TEST(TrainingSchema, KnowsEveryFieldOfEveryKind) {
 }
 
 }  // namespace
-}  // namespace cambrian::launch
+}  // namespace cambrian::launch::train_test

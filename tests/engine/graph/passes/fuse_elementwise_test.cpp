@@ -8,7 +8,7 @@
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
 
-namespace cambrian {
+namespace cambrian::fuse_elementwise_test {
 namespace {
 
 using test::first_difference;
@@ -251,4 +251,4 @@ TEST(FuseElementwise, ChangesNoBit) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::fuse_elementwise_test

@@ -11,7 +11,7 @@
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
 
-namespace cambrian {
+namespace cambrian::fuse_formats_test {
 namespace {
 
 using test::first_difference;
@@ -188,4 +188,4 @@ TEST(FuseFormats, ReachesIntoScans) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::fuse_formats_test

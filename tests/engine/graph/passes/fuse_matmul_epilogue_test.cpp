@@ -10,7 +10,7 @@
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
 
-namespace cambrian {
+namespace cambrian::fuse_matmul_epilogue_test {
 namespace {
 
 using test::first_difference;
@@ -210,4 +210,4 @@ TEST(FuseMatmulEpilogue, ChangesNoResultOfRandomGraphs) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::fuse_matmul_epilogue_test

@@ -8,7 +8,7 @@
 #include "cambrian/engine/graph/packed_rows.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 
-namespace cambrian {
+namespace cambrian::fuse_packed_test {
 namespace {
 
 constexpr PackedAttribute packed{.dtype = Dtype::uint4, .length = 40};
@@ -81,4 +81,4 @@ TEST(FusePacked, ReachesTheBodiesOfScans) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::fuse_packed_test

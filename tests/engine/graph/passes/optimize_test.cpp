@@ -13,7 +13,7 @@
 #include "cambrian/tests/engine/backend/update_support.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
 
-namespace cambrian {
+namespace cambrian::optimize_test {
 namespace {
 
 using test::first_difference;
@@ -406,4 +406,4 @@ TEST(Optimize, SharesTheWorkOfAGradientWithItsForwardPass) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::optimize_test

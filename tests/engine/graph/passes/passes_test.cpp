@@ -10,7 +10,7 @@
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
 
-namespace cambrian {
+namespace cambrian::passes_test {
 namespace {
 
 using test::first_difference;
@@ -146,4 +146,4 @@ TEST(Lower, ReplacesFusedOpsWithoutAKernelInBodiesToo) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::passes_test

@@ -9,7 +9,7 @@
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
 
-namespace cambrian {
+namespace cambrian::schedule_test {
 namespace {
 
 using test::first_difference;
@@ -150,4 +150,4 @@ TEST(Rematerialize, ServesALateReaderThroughAView) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::schedule_test

@@ -12,7 +12,7 @@
 #include "cambrian/tests/evolve/support/genome_support.hpp"
 #include "cambrian/tests/evolve/support/neat_support.hpp"
 
-namespace cambrian::evolve {
+namespace cambrian::evolve::neat_kind_test {
 namespace {
 
 using ::testing::AllOf;
@@ -321,4 +321,4 @@ TEST(NeatChains, EveryChildIsValidAndRuns) {
 }
 
 }  // namespace
-}  // namespace cambrian::evolve
+}  // namespace cambrian::evolve::neat_kind_test
