@@ -127,6 +127,9 @@ def main():
             commands += 1
             found += [f"`{name} {' '.join(line)}`: {fault}" for fault in program.wrong(name, line)]
         faults += [f"{page.relative_to(ROOT)}: {fault}" for fault in found]
+    listed = ROOT / "docs" / "commands.md"
+    text = listed.read_text(encoding="utf-8") if listed.exists() else ""
+    faults += [f"docs/commands.md does not name cambrian {name}" for name in program.options if f"cambrian {name}" not in text]
     if commands < 50:
         faults.append(f"only {commands} command lines were found in {len(pages)} pages")
     print("\n".join(faults) if faults else f"{len(pages)} pages, {commands} command lines: all lead somewhere")
