@@ -41,6 +41,8 @@ foreach(examples plugins python text targets)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/${examples} DESTINATION ${CMAKE_INSTALL_DATADIR}/cambrian/configs
     PATTERN build EXCLUDE PATTERN __pycache__ EXCLUDE)
 endforeach()
+# The book, where the target docs has made it.
+install(DIRECTORY ${PROJECT_BINARY_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
 install(FILES ${experiments} DESTINATION ${CMAKE_INSTALL_DATADIR}/cambrian/configs)
 
 set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/cambrian)
