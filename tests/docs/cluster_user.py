@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "mpi"))
 import harness  # noqa: E402
 import virtual_hosts  # noqa: E402
 
-chosen = harness.options(__doc__, generations=100)
+chosen = harness.options(__doc__, generations=400)
 directory = chosen.work / "run"
 
 
