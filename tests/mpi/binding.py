@@ -47,7 +47,8 @@ hosts.write_text("localhost slots=2\n")
 text = flagged("hostfile", "--hostfile", str(hosts))
 if "bound to" in text:
     harness.fail(f"ranks are not bound unless they are told to\n{text}")
-for name, flags in (("cores", ["--bind-to", "core"]), ("elements", ["--map-by", "slot:PE=1", "--hostfile", str(hosts)])):
+for name, flags in (("cores", ["--bind-to", "core"]), ("policy", ["--mca", "hwloc_base_binding_policy", "core"]),
+                    ("elements", ["--map-by", "slot:PE=1", "--hostfile", str(hosts)])):
     text = flagged(name, *flags)
     if text.count(", bound to ") != 2 or "the same processors" in text:
         harness.fail(f"{flags} binds each rank to a core\n{text}")
