@@ -13,6 +13,7 @@ foreach(module engine gpu evolve distributed launch)
     FILES_MATCHING PATTERN "*.hpp" PATTERN "*.inl")
 endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/launch/contrib DESTINATION ${CMAKE_INSTALL_DATADIR}/cambrian/launch)
+install(FILES ${PROJECT_SOURCE_DIR}/launch/hosts.example DESTINATION ${CMAKE_INSTALL_DATADIR}/cambrian/launch)
 install(FILES ${PROJECT_SOURCE_DIR}/configs/schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/cambrian/configs)
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/launch/mpi ${PROJECT_SOURCE_DIR}/launch/slurm.sbatch
   DESTINATION ${CMAKE_INSTALL_DATADIR}/cambrian/launch)
@@ -36,8 +37,12 @@ if(NOT CMAKE_CROSSCOMPILING)
   install(FILES ${texts}/cambrian.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
 file(GLOB experiments ${PROJECT_SOURCE_DIR}/configs/*.json)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/plugins DESTINATION ${CMAKE_INSTALL_DATADIR}/cambrian/configs
-  PATTERN build EXCLUDE)
+foreach(examples plugins python text targets)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/${examples} DESTINATION ${CMAKE_INSTALL_DATADIR}/cambrian/configs
+    PATTERN build EXCLUDE PATTERN __pycache__ EXCLUDE)
+endforeach()
+# The book, where the target docs has made it.
+install(DIRECTORY ${PROJECT_BINARY_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
 install(FILES ${experiments} DESTINATION ${CMAKE_INSTALL_DATADIR}/cambrian/configs)
 
 set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/cambrian)

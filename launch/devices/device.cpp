@@ -1,6 +1,7 @@
 #include "cambrian/launch/devices/device.hpp"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -81,6 +82,13 @@ void require_folder(std::string_view asked_by, const std::string& folder) {
                         folder, error.message()));
 }
 
+/// The processors that the process which started this one may use: those of all ranks here.
+int processors_of_launcher() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    return sched_getaffinity(getppid(), sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+}
+
 }  // namespace
 
 std::int64_t memory_bytes(std::string_view text, std::int64_t whole, int sharing) {
@@ -140,8 +148,10 @@ DeviceSettings device_settings(const Json& engine, RankPlace place, const HostDe
         settings.backend = "cpu";
     }
     const Json& threads = engine.at("threads");
-    settings.threads = threads.is_number() ? threads.get<int>()
-                                           : std::max(1, available_processors() / place.local_size);
+    settings.threads =
+        threads.is_number()
+            ? threads.get<int>()
+            : own_threads(available_processors(), processors_of_launcher(), place.local_size);
     settings.math = engine.at("math") == "strict" ? Math::strict : Math::fast;
     const Json& limit = engine.at("memory_limit");
     settings.memory_limit =
@@ -149,6 +159,10 @@ DeviceSettings device_settings(const Json& engine, RankPlace place, const HostDe
                           : memory_bytes(limit.get<std::string>(), host_memory(), place.local_size);
     if (settings.backend == "vulkan") fill_vulkan(settings, engine, place, devices);
     return settings;
+}
+
+int own_threads(int own, int of_launcher, int ranks) {
+    return std::clamp(std::max(own, of_launcher) / ranks, 1, own);
 }
 
 std::string threads_note(int threads, int ranks, int processors) {

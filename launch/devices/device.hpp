@@ -42,6 +42,10 @@ struct DeviceSettings {
 [[nodiscard]] DeviceSettings device_settings(const Json& engine, RankPlace place,
                                              const HostDevices& devices);
 
+/// Threads of a rank that may use `own` of the processors of its launcher, which has `ranks` ranks
+/// on this host: its share of them all, and no more than its own, so that a rank that is bound to a
+/// part of the host computes on the whole of that part.
+[[nodiscard]] int own_threads(int own, int of_launcher, int ranks);
 /// What is wrong with so many threads on a host of so many processors, or an empty text.
 [[nodiscard]] std::string threads_note(int threads, int ranks, int processors);
 /// The same for the ranks of this host, all with as many threads as this one.

@@ -20,6 +20,7 @@ namespace cambrian::launch {
 namespace {
 
 constexpr double seconds_on_a_terminal = 0.1;
+constexpr int columns_of_a_file = 79;  // Of a line where there is no terminal to ask.
 
 double steady_seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
@@ -36,6 +37,25 @@ std::string short_number(double value) {
 std::string share(double part, double whole) {
     return fmt::format("{:.0f}%", whole > 0.0 ? std::min(100.0, 100.0 * part / whole) : 0.0);
 }
+
+/// A line of at most so many columns. A field that has no room left is left out: tables have them
+/// all.
+class FittedLine {
+  public:
+    explicit FittedLine(int columns) : left_(static_cast<std::size_t>(std::max(0, columns))) {}
+    /// @param shown the same text with colours, which take no columns; empty: as it is.
+    void add(const std::string& text, const std::string& shown = {}) {
+        if (!line_.empty() && !fits(text)) return;
+        left_ -= std::min(left_, text.size());
+        line_ += shown.empty() ? text : shown;
+    }
+    [[nodiscard]] bool fits(const std::string& text) const { return text.size() <= left_; }
+    [[nodiscard]] const std::string& text() const { return line_; }
+
+  private:
+    std::size_t left_;
+    std::string line_;
+};
 
 /// Open MPI gives a rank a terminal of its own, wherever the output of mpirun itself goes.
 bool launcher_has_terminal() {
@@ -65,6 +85,10 @@ ConsoleSettings console_settings(bool quiet, double interval) {
 
 double seconds_between_lines(const ConsoleSettings& settings) {
     return settings.terminal ? seconds_on_a_terminal : settings.interval;
+}
+
+int line_columns(const ConsoleSettings& settings) {
+    return settings.terminal ? settings.width - 1 : columns_of_a_file;
 }
 
 std::string duration_text(double seconds) {
@@ -202,23 +226,29 @@ void ConsoleReporter::print_held() {
 }
 
 void ConsoleReporter::print(const distributed::GenerationReport& report) {
-    const double rate = report.seconds > 0.0 ? mean_evaluations_ / report.seconds : 0.0;
-    std::string line = fmt::format(
-        "generation {:>5}  evaluations {:>8}  best {:>10.6g}  mean {:>10.6g}  worst {:>10.6g}",
-        report.generation, report.evaluations, report.best, report.mean, report.worst);
-    if (report.validated) line += "  validated " + strong(fmt::format("{:.6g}", *report.validated));
-    const double busy = report.evaluate_seconds + report.vary_seconds + report.wait_seconds;
-    std::string cost =
-        fmt::format("  {}/s  {:.3g} s (evaluate {} vary {} wait {})", short_number(rate),
-                    report.seconds, share(report.evaluate_seconds, busy),
-                    share(report.vary_seconds, busy), share(report.wait_seconds, busy));
-    if (!estimate_.empty()) cost += "  ETA " + estimate_;
-    if (report.species) cost += fmt::format("  species {}", report.species->count);
+    FittedLine line(line_columns(settings_));
+    const auto add = [&](const std::string& text) { line.add(text, dimmed(text)); };
+    line.add(fmt::format("generation {:>5}  best {:>9.6g}", report.generation, report.best));
+    const std::string mean = fmt::format("  mean {:>9.6g}", report.mean);
+    const std::string value = report.validated ? fmt::format("{:.6g}", *report.validated) : "";
+    const std::string validated = report.validated ? "  validated " + value : "";
+    if (line.fits(mean + validated)) line.add(mean);
+    if (report.validated) line.add(validated, "  validated " + strong(value));
+    if (report.invalid > 0) line.add(fmt::format("  invalid {}", report.invalid));
+    if (!estimate_.empty()) add("  ETA " + estimate_);
+    if (report.species) add(fmt::format("  species {}", report.species->count));
     if (report.complexity)
-        cost += fmt::format("  genes {:.4g}{}", report.complexity->mean,
-                            report.complexity->simplifying > 0 ? " simplifying" : "");
-    if (report.invalid > 0) cost += fmt::format("  invalid {}", report.invalid);
-    out_ << line << dimmed(cost) << std::endl;
+        add(fmt::format("  genes {:.4g}{}", report.complexity->mean,
+                        report.complexity->simplifying > 0 ? " simplifying" : ""));
+    add(fmt::format("  evaluations {}", report.evaluations));
+    const double rate = report.seconds > 0.0 ? mean_evaluations_ / report.seconds : 0.0;
+    const double busy = report.evaluate_seconds + report.vary_seconds + report.wait_seconds;
+    add(fmt::format("  {}/s", short_number(rate)));
+    add(fmt::format("  {:.3g} s (evaluate {} vary {} wait {})", report.seconds,
+                    share(report.evaluate_seconds, busy), share(report.vary_seconds, busy),
+                    share(report.wait_seconds, busy)));
+    add(fmt::format("  worst {:.6g}", report.worst));
+    out_ << line.text() << std::endl;
 }
 
 void ConsoleReporter::warning(const std::string& text) {
@@ -239,6 +269,7 @@ ConsoleTrainingReporter::ConsoleTrainingReporter(std::ostream& out, bool quiet, 
     : out_(out),
       quiet_(quiet),
       interval_(seconds_between_lines(console_settings(quiet, interval))),
+      columns_(line_columns(console_settings(quiet, interval))),
       accuracy_(has_accuracy(job.settings.loss)) {}
 
 void ConsoleTrainingReporter::warning(const std::string& text) {
@@ -261,14 +292,17 @@ void ConsoleTrainingReporter::epoch_done(const EpochReport& report, std::int64_t
     if (quiet_ || (!due && !last)) return;
     printed_ = steady_seconds();
     const EpochScore& score = report.individuals[static_cast<std::size_t>(best)];
-    std::string line = fmt::format("epoch {:>5}{}", report.epoch, text("train", score.train));
-    if (score.validation) line += text("validation", *score.validation);
-    line += fmt::format("  rate {:.3g}  {:.3f} s", score.learning_rate, seconds);
-    if (report.individuals.size() > 1) line += fmt::format("  individual {}", best);
+    FittedLine line(columns_);
+    line.add(fmt::format("epoch {:>5}", report.epoch));
+    line.add(text("train", score.train));
+    if (score.validation) line.add(text("validation", *score.validation));
     std::int64_t skipped = 0;
     for (const EpochScore& each : report.individuals) skipped += each.skipped;
-    if (skipped > 0) line += fmt::format("  {} steps skipped", skipped);
-    out_ << line << std::endl;
+    if (skipped > 0) line.add(fmt::format("  {} steps skipped", skipped));
+    if (report.individuals.size() > 1) line.add(fmt::format("  individual {}", best));
+    line.add(fmt::format("  rate {:.3g}", score.learning_rate));
+    line.add(fmt::format("  {:.3f} s", seconds));
+    out_ << line.text() << std::endl;
 }
 
 std::string ConsoleTrainingReporter::text(const char* what, const Score& score) const {

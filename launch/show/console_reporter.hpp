@@ -25,6 +25,9 @@ struct ConsoleSettings {
 /// What a line has to wait for after the one before: ten a second on a terminal.
 [[nodiscard]] double seconds_between_lines(const ConsoleSettings& settings);
 
+/// Columns of a line of a generation or an epoch: those of the terminal, else 79.
+[[nodiscard]] int line_columns(const ConsoleSettings& settings);
+
 /// Seconds as a reader takes them in: "0.4 s", "1:05", "2:00:00".
 [[nodiscard]] std::string duration_text(double seconds);
 
@@ -34,9 +37,10 @@ struct ConsoleSettings {
                                                       double seconds_per_generation,
                                                       double evaluations_per_generation);
 
-/// One line for each generation, as often as the settings say: the first and the last always; with
-/// a line comes that of the last validation since the line before. On a terminal validated ones
-/// have their line always, and there is a progress bar.
+/// One line for each generation, the most important fields first and as many as its width has room
+/// for (generations.csv and timings.csv have all), as often as the settings say: the first and the
+/// last always; with a line comes that of the last validation since the line before. On a terminal
+/// validated ones have their line always, and there is a progress bar.
 class ConsoleReporter : public distributed::Reporter {
   public:
     ConsoleReporter(std::ostream& out, ConsoleSettings settings);
@@ -96,6 +100,7 @@ class ConsoleTrainingReporter final : public distributed::TrainingReporter {
     std::ostream& out_;
     bool quiet_;
     double interval_;  ///< Seconds between lines.
+    int columns_;
     bool accuracy_;
     std::optional<double> printed_;  ///< When the last line was.
 };

@@ -30,12 +30,12 @@ GenerationReport report(std::uint64_t generation) {
 /// A reporter with a clock of its own.
 class Console : public testing::Test {
   protected:
-    ConsoleReporter make(bool terminal, bool quiet = false) {
-        return ConsoleReporter(
-            out_,
-            {.terminal = terminal, .colour = false, .quiet = quiet, .width = 60, .seconds = [this] {
-                 return now_;
-             }});
+    ConsoleReporter make(bool terminal, bool quiet = false, int width = 60) {
+        return ConsoleReporter(out_, {.terminal = terminal,
+                                      .colour = false,
+                                      .quiet = quiet,
+                                      .width = width,
+                                      .seconds = [this] { return now_; }});
     }
     [[nodiscard]] std::size_t lines() const {
         const std::string text = out_.str();
@@ -50,10 +50,39 @@ TEST_F(Console, PrintsEveryGenerationThatTakesItsTime) {
     ConsoleReporter reporter = make(false);
     for (std::uint64_t i = 0; i < 5; ++i, now_ += 10.5) reporter.generation_done(report(i));
     EXPECT_EQ(lines(), 5U);
-    EXPECT_THAT(out_.str(), HasSubstr("best        3.5"));
-    EXPECT_THAT(out_.str(), HasSubstr("20/s  0.5 s (evaluate 80% vary 10% wait 10%)"));
+    EXPECT_THAT(out_.str(), HasSubstr("best       3.5"));
+    EXPECT_THAT(out_.str(), HasSubstr("evaluations 50  20/s"));
     EXPECT_EQ(out_.str().find('\033'), std::string::npos);
     EXPECT_EQ(out_.str().find('\r'), std::string::npos);
+}
+
+/// With everything that a line may tell of, in numbers as long as they come.
+GenerationReport full_report() {
+    GenerationReport line = report(99999);
+    line.best = -1.23457e-05;
+    line.mean = -1.23457e+15;
+    line.worst = -1.23457e+15;
+    line.validated = -1.23457e-05;
+    line.invalid = 123456;
+    line.evaluations = 123456789012;
+    line.species = distributed::SpeciesDiversity{.count = 12345};
+    return line;
+}
+
+TEST_F(Console, ALineHasTheFieldsThatItsWidthHasRoomFor) {
+    ConsoleReporter file = make(false);
+    file.generation_done(full_report());
+    const std::string narrow = out_.str();
+    EXPECT_LT(narrow.size(), 81U) << narrow;  // 79 columns and the end of the line.
+    EXPECT_THAT(narrow, HasSubstr("validated -1.23457e-05"));
+    EXPECT_THAT(narrow, testing::Not(HasSubstr("worst")));
+
+    out_.str("");
+    ConsoleReporter wide = make(true, false, 300);
+    wide.generation_done(full_report());
+    EXPECT_THAT(out_.str(), HasSubstr("invalid 123456  species 12345  evaluations 123456789012"));
+    EXPECT_THAT(out_.str(),
+                HasSubstr("0.5 s (evaluate 80% vary 10% wait 10%)  worst -1.23457e+15"));
 }
 
 TEST_F(Console, SaysWhenTheTaskChanges) {

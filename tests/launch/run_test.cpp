@@ -402,6 +402,17 @@ TEST(Run, SaysThatThreadsOutnumberProcessors) {
                 HasSubstr(fmt::format("warning: engine.threads is {} (there are", threads)));
 }
 
+TEST(Threads, AreTheShareOfARankAndNoMoreThanItIsBoundTo) {
+    EXPECT_EQ(own_threads(16, 16, 1), 16);
+    EXPECT_EQ(own_threads(16, 16, 4), 4);    // Nobody is bound.
+    EXPECT_EQ(own_threads(8, 16, 2), 8);     // Each to a socket of its own.
+    EXPECT_EQ(own_threads(8, 16, 4), 4);     // Two to each socket.
+    EXPECT_EQ(own_threads(1, 16, 2), 1);     // Each to a core.
+    EXPECT_EQ(own_threads(16, 128, 2), 16);  // A part of the host, as batch systems give it.
+    EXPECT_EQ(own_threads(2, 2, 8), 1);      // More ranks than processors.
+    EXPECT_EQ(own_threads(4, 0, 1), 4);      // The launcher could not be asked.
+}
+
 TEST(Threads, AreCountedOverTheRanksOfAHost) {
     EXPECT_EQ(threads_note(2, 1, 2), "");
     EXPECT_EQ(threads_note(1, 8, 2), "");
