@@ -218,99 +218,104 @@ def _unpacked(kind, data):
 
 def pack(value):
     """None, truth, numbers, texts, bytes, lists and dicts as MessagePack. Raises TypeError for anything else."""
-    out = bytearray()
-    _pack(value, out)
-    return bytes(out)
+    parts = []
+    _pack(value, parts.append)
+    return b"".join(parts)
 
 
-def _pack(value, out):
-    if value is None or value is True or value is False:
-        out.append({None: 0xC0, False: 0xC2, True: 0xC3}[value])
-    elif isinstance(value, int):
-        if -32 <= value < 128:
-            out.append(value & 0xFF)
-        elif value >= 0:
-            out += struct.pack(">BQ", 0xCF, value)
-        else:
-            out += struct.pack(">Bq", 0xD3, value)
-    elif isinstance(value, float):
-        out += struct.pack(">Bd", 0xCB, value)
-    elif isinstance(value, str):
-        data = value.encode()
-        out += struct.pack(">BI", 0xDB, len(data)) + data
-    elif isinstance(value, (bytes, bytearray)):
-        out += struct.pack(">BI", 0xC6, len(value)) + value
-    elif isinstance(value, (list, tuple)):
-        out += struct.pack(">BI", 0xDD, len(value))
-        for element in value:
-            _pack(element, out)
-    elif isinstance(value, dict):
-        out += struct.pack(">BI", 0xDF, len(value))
-        for key, element in value.items():
-            _pack(key, out)
-            _pack(element, out)
-    else:
+def _pack(value, add):
+    packer = _PACKERS.get(type(value))
+    if packer is None:
         raise TypeError(f"{value!r} cannot be said in MessagePack")
+    packer(value, add)
+
+
+def _pack_int(value, add):
+    if -32 <= value < 128:
+        add(bytes((value & 0xFF,)))
+    else:
+        add(struct.pack(">BQ", 0xCF, value) if value >= 0 else struct.pack(">Bq", 0xD3, value))
+
+
+def _pack_text(value, add):
+    data = value.encode()
+    add(bytes((0xA0 | len(data),)) if len(data) < 32 else struct.pack(">BI", 0xDB, len(data)))
+    add(data)
+
+
+def _pack_bytes(value, add):
+    add(struct.pack(">BI", 0xC6, len(value)))
+    add(value)
+
+
+def _pack_list(value, add):
+    add(struct.pack(">BI", 0xDD, len(value)))
+    for element in value:
+        _pack(element, add)
+
+
+def _pack_dict(value, add):
+    add(struct.pack(">BI", 0xDF, len(value)))
+    for key, element in value.items():
+        _pack(key, add)
+        _pack(element, add)
+
+
+_PACKERS = {type(None): lambda value, add: add(b"\xc0"), bool: lambda value, add: add(b"\xc3" if value else b"\xc2"),
+            int: _pack_int, float: lambda value, add: add(struct.pack(">Bd", 0xCB, value)), str: _pack_text,
+            bytes: _pack_bytes, list: _pack_list, tuple: _pack_list, dict: _pack_dict}
 
 
 def unpack(data):
     """What pack() made, and MessagePack of anybody else without extensions. Raises ValueError for anything else."""
-    reader = _Unpacker(data)
-    value = reader.value()
-    if reader.at != len(data):
-        raise ValueError(f"{len(data) - reader.at} bytes follow the value")
+    try:
+        value, end = _unpack(data, 0)
+    except (IndexError, struct.error):
+        raise ValueError("a value ends before it is whole") from None
+    if end != len(data):
+        raise ValueError(f"{len(data) - end} bytes follow the value")
     return value
 
 
-class _Unpacker:
-    # By the first byte: what follows is one number, or a length and so much of a kind.
-    NUMBERS = {0xCA: ">f", 0xCB: ">d", 0xCC: ">B", 0xCD: ">H", 0xCE: ">I", 0xCF: ">Q",
-               0xD0: ">b", 0xD1: ">h", 0xD2: ">i", 0xD3: ">q"}
-    LENGTHS = {0xC4: (">B", "bytes"), 0xC5: (">H", "bytes"), 0xC6: (">I", "bytes"),
-               0xD9: (">B", "text"), 0xDA: (">H", "text"), 0xDB: (">I", "text"),
-               0xDC: (">H", "list"), 0xDD: (">I", "list"), 0xDE: (">H", "dict"), 0xDF: (">I", "dict")}
-    CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
+# By the first byte: constants; numbers, as struct has them; and what has a length, in so many bytes.
+_CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
+_NUMBERS = {first: struct.Struct(form) for first, form in [
+    (0xCA, ">f"), (0xCB, ">d"), (0xCC, ">B"), (0xCD, ">H"), (0xCE, ">I"), (0xCF, ">Q"), (0xD0, ">b"), (0xD1, ">h"),
+    (0xD2, ">i"), (0xD3, ">q")]}
+_LENGTHS = {first: (kind, size) for kind, firsts in [
+    (bytes, {0xC4: 1, 0xC5: 2, 0xC6: 4}), (str, {0xD9: 1, 0xDA: 2, 0xDB: 4}), (list, {0xDC: 2, 0xDD: 4}),
+    (dict, {0xDE: 2, 0xDF: 4})] for first, size in firsts.items()}
 
-    def __init__(self, data):
-        self.data = data
-        self.at = 0
 
-    def take(self, count):
-        part = self.data[self.at:self.at + count]
-        if len(part) != count:
-            raise ValueError("a value ends before it is whole")
-        self.at += count
-        return part
-
-    def number(self, form):
-        return struct.unpack(form, self.take(struct.calcsize(form)))[0]
-
-    def value(self):
-        first = self.take(1)[0]
-        if first < 0x80:
-            return first
-        if first >= 0xE0:
-            return first - 256
-        if first < 0xC0:
-            return self.several("dict", first & 15) if first < 0x90 else \
-                self.several("list", first & 15) if first < 0xA0 else self.several("text", first & 31)
-        if first in self.CONSTANTS:
-            return self.CONSTANTS[first]
-        if first in self.NUMBERS:
-            return self.number(self.NUMBERS[first])
-        if first in self.LENGTHS:
-            form, kind = self.LENGTHS[first]
-            return self.several(kind, self.number(form))
+def _unpack(data, at):
+    """The value that begins at a place, and where it ends."""
+    first = data[at]
+    at += 1
+    if first < 0x80 or first >= 0xE0:
+        return (first if first < 0x80 else first - 256), at
+    if first < 0xC0:
+        kind, count = (str, first & 31) if first >= 0xA0 else (list if first >= 0x90 else dict, first & 15)
+    elif first in _LENGTHS:
+        kind, size = _LENGTHS[first]
+        count = int.from_bytes(data[at:at + size], "big")
+        at += size
+    elif first in _NUMBERS:
+        number = _NUMBERS[first]
+        return number.unpack_from(data, at)[0], at + number.size
+    elif first in _CONSTANTS:
+        return _CONSTANTS[first], at
+    else:
         raise ValueError(f"byte {first:#x} begins no value")
-
-    def several(self, kind, count):
-        if kind == "bytes":
-            return bytes(self.take(count))
-        if kind == "text":
-            return self.take(count).decode()
-        if kind == "list":
-            return [self.value() for _ in range(count)]
-        return {self.value(): self.value() for _ in range(count)}
+    if kind is bytes or kind is str:
+        part = data[at:at + count]
+        if len(part) < count:
+            raise IndexError
+        return (part if kind is bytes else part.decode()), at + count
+    values = []
+    for _ in range(count if kind is list else 2 * count):
+        value, at = _unpack(data, at)
+        values.append(value)
+    return (values if kind is list else dict(zip(values[::2], values[1::2]))), at
 
 
 class Network:
@@ -320,7 +325,7 @@ class Network:
     seeds         of the episodes, the same for all networks of a generation
     phase, round  "train" or "validation", and the generation
     settings      task.settings of the config
-    structure     layers, head, grid and links, as `cambrian inspect --json` shows them
+    structure     layers, head, grid and links, the `blueprint` of `cambrian inspect --json`
     tensors       its weights by name, as lists of lists: "slot.0.weight", "head.bias", "link.0.gain", ..
     """
 
@@ -399,8 +404,8 @@ def _dot(weights, values):
 
 
 class Policy:
-    """The forward pass of a network in plain Python: layers `dense` and `neurons` (NEAT, recurrent and continuous ones
-    included) in a chain, with links. It computes in double precision, so that outputs differ from Cambrian's own in the
+    """The forward pass of a network in plain Python: layers `dense`, `rms_norm`, `residual` (what mutation brings unless told
+    otherwise) and `neurons` (NEAT, recurrent and continuous ones included) in a chain, with links. It computes in double precision, so that outputs differ from Cambrian's own in the
     last digits of a float. What it does not know is refused by ValueError, never computed in another way."""
 
     def __init__(self, structure, tensors):
@@ -460,7 +465,9 @@ def _linked(value, source, weights):
 def _part(layer, name, tensors):
     if layer.get("activation_dtype", "float32") != "float32":
         raise ValueError(f"a policy rounds no rows ({name} has an activation_dtype): compute it from its structure")
-    kind = {"dense": _Dense, "neurons": _Neurons}.get(layer["type"])
+    if layer["type"] == "residual" and layer["layers"]:
+        return _Residual([_part(inner, f"{name}.layers.{i}", tensors) for i, inner in enumerate(layer["layers"])])
+    kind = {"dense": _Dense, "rms_norm": _RmsNorm, "neurons": _Neurons}.get(layer["type"])
     if kind is None:
         raise ValueError(f"a policy computes no layer {layer['type']} ({name}): compute it from its structure")
     own = {key[len(name) + 1:]: value for key, value in tensors.items() if key.startswith(name + ".")}
@@ -480,6 +487,35 @@ class _Dense:
 
     def __call__(self, values):
         return [self._activation(_dot(row, values) + bias) for row, bias in zip(self._weight, self._bias)]
+
+
+class _RmsNorm:
+    def __init__(self, layer, tensors, name):
+        self._gain, self._epsilon = tensors["gain"], layer["epsilon"]
+
+    def reset(self):
+        pass
+
+    def __call__(self, values):
+        if len(values) != len(self._gain):
+            raise ValueError("a policy computes an rms_norm of whole rows alone: compute it from its structure")
+        scale = 1.0 / math.sqrt(sum(x * x for x in values) / len(values) + self._epsilon)
+        return [x * scale * gain for x, gain in zip(values, self._gain)]
+
+
+class _Residual:
+    def __init__(self, parts):
+        self._parts = parts
+
+    def reset(self):
+        for part in self._parts:
+            part.reset()
+
+    def __call__(self, values):
+        given = values
+        for part in self._parts:
+            given = part(given)
+        return [x + y for x, y in zip(values, given)]
 
 
 class _Neurons:

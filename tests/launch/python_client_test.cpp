@@ -192,7 +192,17 @@ TEST(PythonClient, ComputesDenseNetworksWithLinks) {
            {{"source", 0}, {"target", 1}},
            {{"source", 0}, {"target", "head"}},
            {{"source", 1}, {"target", 0}, {"kind", "backward"}}}}},
-        {{"mutation", {{"activation_rate", 0.3}, {"enabled_rate", 0.2}}}});
+        {{"mutation", {{"activation_rate", 0.3}, {"layer_toggle_rate", 0.2}}}});
+}
+
+TEST(PythonClient, ComputesWhatMutationBrings) {
+    expect_the_same_outputs({{"layers",
+                              {{{"type", "dense"}, {"out", 3}, {"activation", "tanh"}},
+                               {{"type", "rms_norm"}},
+                               {{"type", "residual"},
+                                {"layers", {{{"type", "dense"}, {"out", 5}}, {{"type", "dense"}}}}},
+                               {{"type", "dense"}}}}},
+                            {{"mutation", {{"layer_type_rate", 0.1}, {"layer_insert_rate", 0.5}}}});
 }
 
 TEST(PythonClient, ComputesNeatNetworks) {

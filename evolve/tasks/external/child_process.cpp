@@ -169,11 +169,12 @@ void ChildProcess::send_frame(std::string_view bytes, Deadline deadline) {
             "a message for a program has {} bytes (a frame has at most 4 GiB) let less be asked at "
             "once",
             bytes.size()));
-    std::string head;
+    std::string frame;
+    frame.reserve(frame_head + bytes.size());
     for (std::size_t byte = frame_head; byte-- > 0;)
-        head += static_cast<char>((bytes.size() >> (8 * byte)) & 0xFFU);
-    send(head, deadline);
-    send(bytes, deadline);
+        frame += static_cast<char>((bytes.size() >> (8 * byte)) & 0xFFU);
+    frame += bytes;  // At once: a program that waits is woken once.
+    send(frame, deadline);
 }
 
 void ChildProcess::send(std::string_view bytes, Deadline deadline) {

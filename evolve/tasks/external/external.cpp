@@ -165,6 +165,7 @@ void describe_external(nlohmann::ordered_json& schema) {
     field_json::describe_fields(properties, ExternalSettings{});
     properties["settings"] = {
         {"type", "object"},
+        {"additionalProperties", true},
         {"description", "What the program is told at its start; only it knows what it means."}};
     field_json::require(schema, "command");
 }

@@ -50,6 +50,7 @@ def policy(**changes):
 assert policy()([1.0, 10.0]) == [32.5]
 layer = dict(DENSE, at=[0, 0, 0, 0], enabled=True)
 assert "layer lstm (slot.0)" in refused(ValueError, lambda: policy(layers=[dict(layer, type="lstm")]))
+assert "layer residual (slot.0)" in refused(ValueError, lambda: policy(layers=[dict(layer, type="residual", layers=[])]))
 assert "layer softmax (head)" in refused(ValueError, lambda: policy(head=dict(DENSE, type="softmax")))
 assert "mode mesh" in refused(ValueError, lambda: policy(mode="mesh"))
 assert "image" in refused(ValueError, lambda: policy(input=[1, 2, 1]))
