@@ -58,6 +58,12 @@ struct ExternalSettings {
     };
 };
 
+/// "x, v as observations", or "2 observations".
+std::string described(const std::vector<std::string>& names, bool named, std::string_view what) {
+    return named ? fmt::format("{} as {}", shortened(joined(names)), what)
+                 : fmt::format("{} {}", names.size(), what);
+}
+
 class ExternalTask final : public Task {
   public:
     ExternalTask(std::shared_ptr<ProgramPool> pool, ExternalSettings settings)
@@ -113,9 +119,10 @@ class ExternalTask final : public Task {
     std::vector<std::string> notes() const override {
         const ExternalInterface& interface = pool_->interface();
         return {fmt::format(
-            "the program {} {} as observations and {} as actions",
+            "the program {} {} and {}",
             settings_.level == ExternalLevel::policy ? "steps worlds with" : "judges networks with",
-            shortened(joined(interface.observations)), shortened(joined(interface.actions)))};
+            described(interface.observations, interface.named_observations, "observations"),
+            described(interface.actions, interface.named_actions, "actions"))};
     }
 
   private:

@@ -30,8 +30,8 @@ const std::vector<RemedyRow>& rows() {
     static const std::vector<RemedyRow> table{
         {"NoCommand",
          test::task_config("external", R"("command": [])"),
-         "task.command is empty",
-         R"(list it and its arguments, as in ["python3", "simulator.py"])",
+         "task.command is []",
+         "see 'cambrian explain task.command'",
          {{config, "[]", R"(["sh", "program.sh"])"}},
          program(policy)},
         {"CommandInOneText",
@@ -42,8 +42,8 @@ const std::vector<RemedyRow>& rows() {
          program(policy)},
         {"SettingsOfAnotherKind",
          test::task_config("external", R"("command": ["sh", "program.sh"], "settings": [1])"),
-         "task.settings is no section",
-         "put its settings into braces",
+         "task.settings is [1]",
+         "a section {...}",
          {{config, "[1]", R"({"gravity": 1})"}},
          program(policy)},
         {"StepsOfNetworks",
@@ -105,7 +105,7 @@ const std::vector<RemedyRow>& rows() {
          "is not understood",
          "and nothing else, to standard output",
          {{"program.sh", "echo loading\n", ""}},
-         {{"program.sh", "echo loading\nread hello\necho '" + policy + "'\nread end\n"}}}};
+         {{"program.sh", "read hello\necho loading\necho '" + policy + "'\nread end\n"}}}};
     return table;
 }
 

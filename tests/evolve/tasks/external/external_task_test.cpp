@@ -175,7 +175,8 @@ echo '{"fitness": [-2.5]}'
     json["level"] = "network";
     json["validation"] = {{"episodes", 2}};
     const auto made = make(json);
-    EXPECT_THAT(made->task->notes()[0], HasSubstr("judges networks with observations_0"));
+    EXPECT_THAT(made->task->notes()[0],
+                HasSubstr("judges networks with 1 observations and 1 actions"));
     Numbers networks({0.5F});
     EXPECT_THAT(made->task->evaluate(networks, Phase::validation, 1, 7), ElementsAre(-2.5));
 }
