@@ -1,4 +1,4 @@
-"""Simulators in Python for Cambrian: one file, nothing but the standard library.
+"""Programs in Python for Cambrian: one file, nothing but the standard library.
 
 A simulator is a class:
 
@@ -19,16 +19,30 @@ and the config that evolves it says
 
     "task": { "type": "external", "command": ["python3", "pole.py"] }
 
-Each episode has an object of its own. What gymnasium's environments return is understood, too: reset may give
-(observations, info), step may give (observations, reward, terminated, truncated, info).
+Each episode has an object of its own. `reset(self, seed, episode)` is told more, by a dict: "individual", which names the
+network in its run, "phase" ("train" or "validation"), "round" (the generation) and "episode" (its number). What
+gymnasium's environments return is understood, too: reset may give (observations, info), step may give (observations,
+reward, terminated, truncated, info).
+
+A program that wants the networks themselves says how good each of them is, and the config has "level": "network":
+
+    def judge(network):
+        policy = network.policy()               # a forward pass in Python; or read network.structure and .tensors
+        return -abs(policy([1.0, 0.5])[0] - 2.0)
+
+    cambrian.serve_networks(judge, observations=2, actions=1)
 
 Evolution turns it round: Cambrian runs beside your program, which asks for networks and tells their fitness.
 """
+import array
+import collections
+import itertools
 import json
 import math
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -45,36 +59,89 @@ def argmax(outputs):
 def serve(make):
     """Answers Cambrian until it is done. `make` is called for each world, with the config's task.settings where it has
     an argument that must be given. What the simulator prints goes to standard error."""
-    # Answers keep the output for themselves: a print in a simulator must not stand between them.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    lines = iter(sys.stdin.readline, "")
-    hello = json.loads(next(lines))
-    if hello["cambrian"]["protocol"] != PROTOCOL:
-        raise SystemExit(f"this client speaks protocol {PROTOCOL}, Cambrian speaks {hello['cambrian']['protocol']}")
-    worlds = Worlds(make, hello.get("settings", {}))
-    _answer(answers, worlds.interface())
-    for line in lines:
-        message = json.loads(line)
-        _answer(answers, worlds.reset(message) if "reset" in message else worlds.step(message))
+    connection = _Connection("policy")
+    worlds = Worlds(make, connection.settings)
+    connection.begin(worlds.interface())
+    for message in connection:
+        connection.send(worlds.reset(message) if "reset" in message else worlds.step(message))
 
 
-def _answer(answers, content):
-    answers.write(json.dumps(content, allow_nan=False) + "\n")
-    answers.flush()
+def serve_networks(judge, observations, actions):
+    """Answers Cambrian until it is done: `judge` is called with each Network, and returns its fitness, larger is
+    better. It must depend on nothing but that network: which others are asked about beside it, on which rank and in
+    which order, changes from run to run. `observations` and `actions` are names, or how many there are."""
+    connection = _Connection("network")
+    connection.begin({"observations": observations, "actions": actions})
+    for message in connection:
+        fitness = [float(judge(Network(content, message, connection.settings))) for content in message["judge"]]
+        connection.send({"fitness": fitness})
+
+
+class _Connection:
+    """What Cambrian says on standard input, and answers on standard output."""
+
+    def __init__(self, level):
+        # Answers keep the output for themselves: a print in a simulator must not stand between them.
+        self._writer = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)
+        self._reader = sys.stdin.buffer
+        self._level = level
+        self.frames = "json"
+        hello = self.receive()
+        if hello is None:
+            raise SystemExit("this program is started by Cambrian, see task.command")
+        self._hello = hello["cambrian"]
+        if self._hello["protocol"] != PROTOCOL:
+            raise SystemExit(f"this client speaks protocol {PROTOCOL}, Cambrian speaks {self._hello['protocol']}")
+        self.settings = hello.get("settings", {})
+
+    def begin(self, interface):
+        """Answers the first message; Cambrian refuses a level that its config does not say."""
+        frames = self._hello.get("frames", "json")
+        frames = frames if frames in ("json", "msgpack") else "json"
+        self.send(dict(interface, protocol=PROTOCOL, level=self._level, frames=frames))
+        self.frames = frames
+
+    def __iter__(self):
+        return iter(self.receive, None)
+
+    def receive(self):
+        """The next message, or None at the end."""
+        if self.frames == "json":
+            line = self._reader.readline()
+            return json.loads(line) if line else None
+        head = self._reader.read(4)
+        if not head:
+            return None
+        return unpack(self._reader.read(struct.unpack(">I", head)[0]))
+
+    def send(self, content):
+        if self.frames == "json":
+            self._writer.write(_line(content))
+        else:
+            data = pack(content)
+            self._writer.write(struct.pack(">I", len(data)) + data)
+        self._writer.flush()
+
+
+def _line(content):
+    return json.dumps(content, allow_nan=False).encode() + b"\n"
 
 
 class Worlds:
     """The episodes that Cambrian runs side by side."""
 
     def __init__(self, make, settings):
-        self._make = lambda: make(settings) if _takes_settings(make) else make()
+        wanted = _required(make.__init__, 1) if isinstance(make, type) else _required(make, 0)
+        self._make = lambda: make(settings) if wanted > 0 else make()
         self._free = [self._make()]
         self._worlds = []
+        self._width = _count(self._free[0].observations)
+        self._tells = _required(self._free[0].reset, 1) > 1
 
     def interface(self):
         world = self._free[0]
-        return {"protocol": PROTOCOL, "observations": world.observations, "actions": world.actions}
+        return {"observations": world.observations, "actions": world.actions}
 
     def reset(self, message):
         self._free += self._worlds
@@ -83,25 +150,38 @@ class Worlds:
         for episode in message["reset"]:
             world = self._free.pop() if self._free else self._make()
             self._worlds.append(world)
-            observations.append(_first(world.reset(episode["seed"])))
+            about = (dict(episode, phase=message["phase"], round=message["round"]),) if self._tells else ()
+            observations.append(_first(world.reset(episode["seed"], *about)))
         return {"observations": observations}
 
     def step(self, message):
-        steps = [_step(self._worlds[world].step(outputs))
-                 for world, outputs in zip(message["step"], message["actions"])]
-        return {"observations": [s[0] for s in steps], "rewards": [s[1] for s in steps], "done": [s[2] for s in steps]}
+        asked, actions = message["step"], message["actions"]
+        packs = isinstance(asked, bytes)
+        if packs:
+            asked = _unpacked("I", asked)
+            flat = _unpacked("f", actions)
+            width = len(flat) // len(asked)
+            actions = [flat[first:first + width] for first in range(0, len(flat), width)]
+        steps = [_step(self._worlds[world].step(outputs)) for world, outputs in zip(asked, actions)]
+        rows, rewards, done = zip(*steps)
+        if packs and all(len(row) == self._width for row in rows):
+            rows, rewards, done = _packed("f", itertools.chain(*rows)), _packed("d", rewards), bytes(done)
+        return {"observations": rows, "rewards": rewards, "done": done}
 
 
-def _takes_settings(make):
-    code = getattr(make, "__init__", make) if isinstance(make, type) else make
-    code = getattr(code, "__code__", None)
-    if code is None:
-        return False
-    defaults = len((make.__init__ if isinstance(make, type) else make).__defaults__ or ())
-    return code.co_argcount - defaults > (1 if isinstance(make, type) else 0)
+def _count(names):
+    return names if isinstance(names, int) else len(names)
+
+
+def _required(function, first):
+    """How many arguments must be given, after so many first ones."""
+    code = getattr(function, "__code__", None)
+    return code.co_argcount - len(function.__defaults__ or ()) - first if code else 0
 
 
 def _row(observations):
+    if hasattr(observations, "ravel"):  # numpy
+        observations = observations.ravel().tolist()
     return [float(value) for value in observations]
 
 
@@ -120,6 +200,380 @@ def _step(result):
     return _row(observations), float(reward), bool(done)
 
 
+# MessagePack (msgpack.org), without extensions. Lists of numbers are little-endian bytes.
+
+def _packed(kind, values):
+    numbers = array.array(kind, values)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers.tobytes()
+
+
+def _unpacked(kind, data):
+    numbers = array.array(kind, data)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers.tolist()
+
+
+def pack(value):
+    """None, truth, numbers, texts, bytes, lists and dicts as MessagePack. Raises TypeError for anything else."""
+    parts = []
+    _pack(value, parts.append)
+    return b"".join(parts)
+
+
+def _pack(value, add):
+    packer = _PACKERS.get(type(value))
+    if packer is None:
+        raise TypeError(f"{value!r} cannot be said in MessagePack")
+    packer(value, add)
+
+
+def _pack_int(value, add):
+    if -32 <= value < 128:
+        add(bytes((value & 0xFF,)))
+    else:
+        add(struct.pack(">BQ", 0xCF, value) if value >= 0 else struct.pack(">Bq", 0xD3, value))
+
+
+def _pack_text(value, add):
+    data = value.encode()
+    add(bytes((0xA0 | len(data),)) if len(data) < 32 else struct.pack(">BI", 0xDB, len(data)))
+    add(data)
+
+
+def _pack_bytes(value, add):
+    add(struct.pack(">BI", 0xC6, len(value)))
+    add(value)
+
+
+def _pack_list(value, add):
+    add(struct.pack(">BI", 0xDD, len(value)))
+    for element in value:
+        _pack(element, add)
+
+
+def _pack_dict(value, add):
+    add(struct.pack(">BI", 0xDF, len(value)))
+    for key, element in value.items():
+        _pack(key, add)
+        _pack(element, add)
+
+
+_PACKERS = {type(None): lambda value, add: add(b"\xc0"), bool: lambda value, add: add(b"\xc3" if value else b"\xc2"),
+            int: _pack_int, float: lambda value, add: add(struct.pack(">Bd", 0xCB, value)), str: _pack_text,
+            bytes: _pack_bytes, list: _pack_list, tuple: _pack_list, dict: _pack_dict}
+
+
+def unpack(data):
+    """What pack() made, and MessagePack of anybody else without extensions. Raises ValueError for anything else."""
+    try:
+        value, end = _unpack(data, 0)
+    except (IndexError, struct.error):
+        raise ValueError("a value ends before it is whole") from None
+    if end != len(data):
+        raise ValueError(f"{len(data) - end} bytes follow the value")
+    return value
+
+
+# By the first byte: constants; numbers, as struct has them; and what has a length, in so many bytes.
+_CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
+_NUMBERS = {first: struct.Struct(form) for first, form in [
+    (0xCA, ">f"), (0xCB, ">d"), (0xCC, ">B"), (0xCD, ">H"), (0xCE, ">I"), (0xCF, ">Q"), (0xD0, ">b"), (0xD1, ">h"),
+    (0xD2, ">i"), (0xD3, ">q")]}
+_LENGTHS = {first: (kind, size) for kind, firsts in [
+    (bytes, {0xC4: 1, 0xC5: 2, 0xC6: 4}), (str, {0xD9: 1, 0xDA: 2, 0xDB: 4}), (list, {0xDC: 2, 0xDD: 4}),
+    (dict, {0xDE: 2, 0xDF: 4})] for first, size in firsts.items()}
+
+
+def _unpack(data, at):
+    """The value that begins at a place, and where it ends."""
+    first = data[at]
+    at += 1
+    if first < 0x80 or first >= 0xE0:
+        return (first if first < 0x80 else first - 256), at
+    if first < 0xC0:
+        kind, count = (str, first & 31) if first >= 0xA0 else (list if first >= 0x90 else dict, first & 15)
+    elif first in _LENGTHS:
+        kind, size = _LENGTHS[first]
+        count = int.from_bytes(data[at:at + size], "big")
+        at += size
+    elif first in _NUMBERS:
+        number = _NUMBERS[first]
+        return number.unpack_from(data, at)[0], at + number.size
+    elif first in _CONSTANTS:
+        return _CONSTANTS[first], at
+    else:
+        raise ValueError(f"byte {first:#x} begins no value")
+    if kind is bytes or kind is str:
+        part = data[at:at + count]
+        if len(part) < count:
+            raise IndexError
+        return (part if kind is bytes else part.decode()), at + count
+    values = []
+    for _ in range(count if kind is list else 2 * count):
+        value, at = _unpack(data, at)
+        values.append(value)
+    return (values if kind is list else dict(zip(values[::2], values[1::2]))), at
+
+
+class Network:
+    """A network that Cambrian asks about (`serve_networks`).
+
+    individual    what names it in its run, the column `origin` of individuals; None outside of a run
+    seeds         of the episodes, the same for all networks of a generation
+    phase, round  "train" or "validation", and the generation
+    settings      task.settings of the config
+    structure     layers, head, grid and links, the `blueprint` of `cambrian inspect --json`
+    tensors       its weights by name, as lists of lists: "slot.0.weight", "head.bias", "link.0.gain", ..
+    """
+
+    def __init__(self, content, message, settings):
+        self.individual = content.get("individual")
+        self.seeds, self.phase, self.round = message["seeds"], message["phase"], message["round"]
+        self.settings = settings
+        self.structure = content["structure"]
+        self._content = content["tensors"]
+        self._tensors = None
+
+    @property
+    def tensors(self):
+        if self._tensors is None:
+            self._tensors = {tensor["name"]: _shaped(_values(tensor), tensor["shape"]) for tensor in self._content}
+        return self._tensors
+
+    def arrays(self):
+        """The same as arrays of numpy, which must be there."""
+        import numpy
+        return {tensor["name"]: numpy.asarray(_values(tensor), "float32").reshape(tensor["shape"])
+                for tensor in self._content}
+
+    def policy(self):
+        """What computes its outputs. Raises ValueError for what Policy does not know."""
+        return Policy(self.structure, self.tensors)
+
+
+def _values(tensor):
+    return _unpacked("f", tensor["values"]) if isinstance(tensor["values"], bytes) else tensor["values"]
+
+
+def _shaped(values, shape):
+    for extent in reversed(shape[1:]):
+        values = [values[first:first + extent] for first in range(0, len(values), extent)]
+    return values if shape else values[0]
+
+
+def _sigmoid(x):
+    return 1.0 / (1.0 + math.exp(-x)) if x >= 0.0 else math.exp(max(x, -745.0)) / (1.0 + math.exp(max(x, -745.0)))
+
+
+def _softplus(x):
+    return max(0.0, x) + math.log1p(math.exp(-abs(x)))
+
+
+def _between(x, low, high):
+    return min(max(x, low), high)
+
+
+ACTIVATIONS = {
+    "identity": lambda x: x, "linear": lambda x: x, "relu": lambda x: max(x, 0.0), "silu": lambda x: x * _sigmoid(x),
+    "gelu": lambda x: 0.5 * x * (1.0 + math.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x))),
+    "tanh": math.tanh, "sigmoid": _sigmoid, "steep_sigmoid": lambda x: _sigmoid(4.9 * x), "sin": math.sin,
+    "cos": math.cos, "gauss": lambda x: math.exp(-x * x), "abs": abs, "square": lambda x: x * x,
+    "cube": lambda x: x * x * x, "elu": lambda x: x if x > 0.0 else math.expm1(x),
+    "leaky_relu": lambda x: x if x > 0.0 else 0.01 * x, "softplus": _softplus,
+    "clamped": lambda x: _between(x, -1.0, 1.0), "hat": lambda x: max(0.0, 1.0 - abs(x)),
+    "sign": lambda x: float((x > 0.0) - (x < 0.0)), "step": lambda x: 1.0 if x > 0.0 else 0.0,
+    "relu6": lambda x: _between(x, 0.0, 6.0), "hard_swish": lambda x: x * _between(x + 3.0, 0.0, 6.0) / 6.0,
+    "mish": lambda x: x * math.tanh(_softplus(x)),
+}
+
+
+def _median(terms):
+    terms, half = sorted(terms), len(terms) // 2
+    return terms[half] if len(terms) % 2 else 0.5 * (terms[half - 1] + terms[half])
+
+
+AGGREGATIONS = {"sum": sum, "product": math.prod, "max": max, "min": min, "mean": lambda terms: sum(terms) / len(terms),
+                "median": _median, "maxabs": lambda terms: max(terms, key=abs)}
+
+
+def _dot(weights, values):
+    return sum(w * x for w, x in zip(weights, values))
+
+
+class Policy:
+    """The forward pass of a network in plain Python: layers `dense`, `rms_norm`, `residual` (what mutation brings unless told
+    otherwise) and `neurons` (NEAT, recurrent and continuous ones included) in a chain, with links. It computes in double precision, so that outputs differ from Cambrian's own in the
+    last digits of a float. What it does not know is refused by ValueError, never computed in another way."""
+
+    def __init__(self, structure, tensors):
+        if structure.get("mode", "chain") != "chain":
+            raise ValueError(f"a policy computes no network of mode {structure['mode']}: compute it from its structure")
+        if len(structure.get("input", [])) > 1:
+            raise ValueError("a policy computes no network whose input is an image: compute it from its structure")
+        grid = structure["grid"]
+        self._head = grid["depth"] * grid["rows"] * grid["cols"] * grid["layers_per_cell"]
+        self._parts = []
+        for layer in structure["layers"]:
+            slot = self._place(layer["at"], grid)
+            self._parts.append((slot, _part(layer, f"slot.{slot}", tensors), layer["enabled"]))
+        self._parts.append((self._head, _part(structure["head"], "head", tensors), True))
+        self._links = []
+        for i, link in enumerate(structure["links"]):
+            weights = tensors[next(name for name in tensors if name.startswith(f"link.{i}."))]
+            self._links.append((self._place(link["source"], grid), self._place(link["target"], grid),
+                                link["kind"] == "backward", weights))
+        self.reset()
+
+    def _place(self, end, grid):
+        if end in ("input", "head"):
+            return -1 if end == "input" else self._head
+        z, y, x, layer = end
+        return ((z * grid["rows"] + y) * grid["cols"] + x) * grid["layers_per_cell"] + layer
+
+    def reset(self):
+        """Forgets what it carries from step to step."""
+        self._before = {}
+        for _, part, _ in self._parts:
+            part.reset()
+
+    def __call__(self, observations):
+        """The outputs for a row of observations; a network with state carries it on to the next one."""
+        value = _row(observations)
+        outputs = {-1: value}
+        for slot, part, enabled in self._parts:
+            for source, target, backward, weights in self._links:
+                if target == slot:
+                    value = _linked(value, (self._before if backward else outputs).get(source), weights)
+            given = part(value)
+            value = given if enabled else value
+            outputs[slot] = value
+        self._before = outputs
+        return value
+
+
+def _linked(value, source, weights):
+    if source is None:  # Nothing was before the first step.
+        return value
+    if not isinstance(weights[0], list):
+        return [x + w * s for x, w, s in zip(value, weights, source)]
+    return [x + _dot(row, source) for x, row in zip(value, weights)]
+
+
+def _part(layer, name, tensors):
+    if layer.get("activation_dtype", "float32") != "float32":
+        raise ValueError(f"a policy rounds no rows ({name} has an activation_dtype): compute it from its structure")
+    if layer["type"] == "residual" and layer["layers"]:
+        return _Residual([_part(inner, f"{name}.layers.{i}", tensors) for i, inner in enumerate(layer["layers"])])
+    kind = {"dense": _Dense, "rms_norm": _RmsNorm, "neurons": _Neurons}.get(layer["type"])
+    if kind is None:
+        raise ValueError(f"a policy computes no layer {layer['type']} ({name}): compute it from its structure")
+    own = {key[len(name) + 1:]: value for key, value in tensors.items() if key.startswith(name + ".")}
+    return kind(layer, own, name)
+
+
+class _Dense:
+    def __init__(self, layer, tensors, name):
+        if layer.get("tied"):
+            raise ValueError(f"a policy computes no tied weights ({name}): compute it from its structure")
+        self._weight = tensors["weight"]
+        self._bias = tensors.get("bias", [0.0] * len(self._weight))
+        self._activation = ACTIVATIONS[layer["activation"]]
+
+    def reset(self):
+        pass
+
+    def __call__(self, values):
+        return [self._activation(_dot(row, values) + bias) for row, bias in zip(self._weight, self._bias)]
+
+
+class _RmsNorm:
+    def __init__(self, layer, tensors, name):
+        self._gain, self._epsilon = tensors["gain"], layer["epsilon"]
+
+    def reset(self):
+        pass
+
+    def __call__(self, values):
+        if len(values) != len(self._gain):
+            raise ValueError("a policy computes an rms_norm of whole rows alone: compute it from its structure")
+        scale = 1.0 / math.sqrt(sum(x * x for x in values) / len(values) + self._epsilon)
+        return [x * scale * gain for x, gain in zip(values, self._gain)]
+
+
+class _Residual:
+    def __init__(self, parts):
+        self._parts = parts
+
+    def reset(self):
+        for part in self._parts:
+            part.reset()
+
+    def __call__(self, values):
+        given = values
+        for part in self._parts:
+            given = part(given)
+        return [x + y for x, y in zip(values, given)]
+
+
+class _Neurons:
+    def __init__(self, layer, tensors, name):
+        if layer.get("plastic"):
+            raise ValueError(f"a policy computes no plastic neurons ({name}): compute it from its structure")
+        self._in, self._out = layer["in"], layer["out"]
+        self._neurons = [(ACTIVATIONS[neuron["activation"]], AGGREGATIONS[neuron["aggregation"]])
+                         for neuron in layer["neurons"]]
+        self._bias = tensors["bias"]
+        self._rates = [layer["time_step"] / constant for constant in tensors["time_constant"]] \
+            if layer.get("continuous") else None
+        self._inputs = [[] for _ in self._neurons]
+        self._delays = 1 if self._rates else 0
+        for connection, weight in zip(layer["connections"], tensors.get("weight", [])):
+            if connection["enabled"]:
+                self._inputs[connection["target"]].append((connection["source"], connection["delay"], weight))
+                self._delays = max(self._delays, connection["delay"])
+        self._order = self._sorted()
+        self.reset()
+
+    def reset(self):
+        nothing = [0.0] * (self._in + len(self._neurons))
+        self._past = collections.deque([nothing] * self._delays, maxlen=self._delays)
+
+    def _sorted(self):
+        """Neurons, each after what it depends on in its step."""
+        order, known = [], set()
+        for start in range(len(self._neurons)):
+            path = [start]
+            while path:
+                neuron = path[-1]
+                waiting = [source - self._in for source, delay, _ in self._inputs[neuron]
+                           if delay == 0 and source >= self._in and source - self._in not in known]
+                if waiting and neuron not in known:
+                    path.append(waiting[0])
+                    continue
+                path.pop()
+                if neuron not in known:
+                    known.add(neuron)
+                    order.append(neuron)
+        return order
+
+    def __call__(self, values):
+        values = values + [0.0] * len(self._neurons)
+        for neuron in self._order:
+            activation, aggregation = self._neurons[neuron]
+            terms = [weight if source < 0 else weight * (values if delay == 0 else self._past[delay - 1])[source]
+                     for source, delay, weight in self._inputs[neuron]]
+            value = activation((aggregation(terms) if terms else 0.0) + self._bias[neuron])
+            if self._rates:
+                last = self._past[0][self._in + neuron]
+                value = last + self._rates[neuron] * (value - last)
+            values[self._in + neuron] = value
+        self._past.appendleft(values)
+        return values[self._in:self._in + self._out]
+
+
 class Evolution:
     """Cambrian, asked from a program: it breeds and computes networks, the program judges them.
 
@@ -135,8 +589,8 @@ class Evolution:
 
     def __init__(self, observations, actions, config=None, program=None, directory=None):
         self._interface = {"protocol": PROTOCOL, "observations": observations, "actions": actions}
-        self._width = observations if isinstance(observations, int) else len(observations)
-        self._outputs = actions if isinstance(actions, int) else len(actions)
+        self._width = _count(observations)
+        self._outputs = _count(actions)
         self._program = program or os.environ.get("CAMBRIAN") or shutil.which("cambrian")
         if not self._program:
             raise FileNotFoundError("the program cambrian was not found (PATH has none): give its path, or set CAMBRIAN")
@@ -235,32 +689,35 @@ class Evolution:
                     return False
                 continue
             connection.settimeout(None)
-            self._reader = connection.makefile("r", encoding="utf-8")
-            self._writer = connection.makefile("w", encoding="utf-8")
+            self._reader = connection.makefile("rb")
+            self._writer = connection.makefile("wb")
             return True
 
     def _receive(self):
         while True:
-            line = self._reader.readline() if self._reader is not None else ""
+            line = self._reader.readline() if self._reader is not None else b""
             if line:
                 return json.loads(line)
             if not self._connect():
                 return None
 
     def _send(self, content):
-        _answer(self._writer, content)
+        self._writer.write(_line(content))
+        self._writer.flush()
 
 
 class Networks:
     """The networks of a generation, or the best one when it is validated (`phase`). A network whose outputs are not
-    finite gives NaN from then on, and gets the worst fitness whatever is told of it."""
+    finite gives NaN from then on, and gets the worst fitness whatever is told of it. `individuals` name the networks as
+    in Network, `round` is the generation; equal `seeds` are there for episodes that are drawn."""
 
     def __init__(self, evolution, message):
         self._evolution = evolution
         self._started = False
         self._asked = list(range(len(message["reset"])))  # Networks that go on.
-        self.phase = message["phase"]
+        self.phase, self.round = message["phase"], message["round"]
         self.seeds = [world["seed"] for world in message["reset"]]
+        self.individuals = [world.get("individual") for world in message["reset"]]
 
     def __len__(self):
         return len(self.seeds)

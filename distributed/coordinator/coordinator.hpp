@@ -92,8 +92,10 @@ class Coordinator {
     [[nodiscard]] bool judge_last();
     /// The fitness of one network in a phase of the task of a generation, nothing where it is not
     /// valid. False when interrupted.
-    [[nodiscard]] bool judge(const SharedIndividual& genome, evolve::Phase phase,
-                             std::uint64_t generation, std::optional<double>& fitness);
+    /// @param origin the birth that made its genome.
+    [[nodiscard]] bool judge(const SharedIndividual& genome, evolve::BirthId origin,
+                             evolve::Phase phase, std::uint64_t generation,
+                             std::optional<double>& fitness);
     /// Tests the best of a generation where the run is to end when the task is solved. False when
     /// interrupted.
     [[nodiscard]] bool test_leader(const Generation& generation, const Leader& leader,

@@ -167,14 +167,10 @@ std::optional<SharedIndividual> Coordinator::genome_of(const Generation& generat
 Champion Coordinator::challenger_of(const Generation& generation, std::uint64_t position) {
     const evolve::Strategy& strategy = *generation.round->strategy;
     const evolve::Birth birth = strategy.birth(position);
-    const evolve::BirthId origin =
-        birth.recipe == evolve::Recipe::carry
-            ? strategy.parent_pool()[index_of(birth.parents.front().place)].origin
-            : birth.id;
     return {nullptr,
             strategy.generation(),
             birth.id,
-            origin,
+            evolve::origin_of(strategy, birth),
             generation.results.scores.fitness[position],
             std::nullopt};
 }
@@ -273,7 +269,8 @@ bool Coordinator::judge_initial(const Generation& generation) {
     GenerationReport apart;
     const Leader first{challenger_of(generation, 0), 0};
     const auto genome = grown(generation, first);
-    return genome && judge(*genome, evolve::Phase::validation, 0, apart.validated) &&
+    return genome &&
+           judge(*genome, first.champion.origin, evolve::Phase::validation, 0, apart.validated) &&
            challenge(generation, first, apart);
 }
 
@@ -289,17 +286,17 @@ bool Coordinator::judge_champion(const Generation& generation, GenerationReport&
     const bool due = every > 0 && (report.generation + 1) % every == 0;
     if (signature_.validates && due) {
         const auto genome = grown(generation, *leader);
-        if (!genome ||
-            !judge(*genome, evolve::Phase::validation, report.generation, report.validated)) {
+        if (!genome || !judge(*genome, leader->champion.origin, evolve::Phase::validation,
+                              report.generation, report.validated)) {
             return false;
         }
     }
     return test_leader(generation, *leader, report) && challenge(generation, *leader, report);
 }
 
-bool Coordinator::judge(const SharedIndividual& genome, evolve::Phase phase,
+bool Coordinator::judge(const SharedIndividual& genome, evolve::BirthId origin, evolve::Phase phase,
                         std::uint64_t generation, std::optional<double>& fitness) {
-    const auto judged = scheduler_.evaluate_alone(genome, {phase, generation}, generation);
+    const auto judged = scheduler_.evaluate_alone(genome, origin, {phase, generation}, generation);
     if (!judged) {
         return false;
     }
@@ -329,7 +326,7 @@ bool Coordinator::test_leader(const Generation& generation, const Leader& leader
         }
         const auto genome = grown(generation, leader);
         reached.reset();
-        if (!genome || !judge(*genome, test->phase, report.generation, reached)) {
+        if (!genome || !judge(*genome, origin, test->phase, report.generation, reached)) {
             return false;
         }
         ++report.tests.count;
@@ -404,7 +401,8 @@ bool Coordinator::judge_last() {
         return false;
     }
     Champion challenger = *judged;
-    if (!judge(challenger.genome, evolve::Phase::validation, last_->generation, last_->validated)) {
+    if (!judge(challenger.genome, challenger.origin, evolve::Phase::validation, last_->generation,
+               last_->validated)) {
         return false;
     }
     challenger.validated = last_->validated;

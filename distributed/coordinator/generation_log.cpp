@@ -73,9 +73,7 @@ LoggedIndividual individual_of(const GenerationColumns& columns, std::size_t pos
         logged.parameters = columns.details.parameters[position];
         logged.retries = columns.details.retries[position];
     }
-    const bool carried = birth.recipe == evolve::Recipe::carry;
-    logged.origin =
-        carried ? strategy.parent_pool()[index_of(birth.parents.front().place)].origin : birth.id;
+    logged.origin = evolve::origin_of(strategy, birth);
     logged.island = birth.island;
     logged.species = species.empty() ? 0 : species[position];
     return logged;

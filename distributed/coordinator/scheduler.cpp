@@ -277,10 +277,10 @@ void Scheduler::follow(Record record) {
     progress_.pop_front();
 }
 
-std::optional<JobResult> Scheduler::evaluate_alone(SharedIndividual genome,
+std::optional<JobResult> Scheduler::evaluate_alone(SharedIndividual genome, evolve::BirthId origin,
                                                    const evolve::EvaluationRound& round,
                                                    std::uint64_t generation) {
-    Job job{0, round, nullptr, {}, nullptr, {{std::move(genome), 0}}};
+    Job job{0, round, nullptr, {}, nullptr, {{std::move(genome), 0, origin}}};
     job.generation = generation;
     if (!compute_) {
         return shard_evaluator_.work(job);

@@ -86,7 +86,9 @@ class Scheduler {
     /// Brings the genomes of all parents of the open rounds here. False when interrupted.
     [[nodiscard]] bool gather_parents();
     /// Evaluates one genome on this rank, on the task of a generation; nothing when interrupted.
+    /// @param origin the birth that made it.
     [[nodiscard]] std::optional<JobResult> evaluate_alone(SharedIndividual genome,
+                                                          evolve::BirthId origin,
                                                           const evolve::EvaluationRound& round,
                                                           std::uint64_t generation);
     /// Answers what workers have said, so that they do not take a wait of this rank for its end.

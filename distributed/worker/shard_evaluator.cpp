@@ -271,11 +271,13 @@ bool ShardEvaluator::move_to_host(Job& job, JobResult& result) {
 std::vector<evolve::Evaluation> ShardEvaluator::evaluations(Job& job, JobResult& result) {
     const std::function<void()> let_go = [&job] { job.retired = nullptr; };
     const auto genomes = [&result] { return pointers_to(result.genomes); };
+    const std::vector<evolve::BirthId> origins = origins_of(job);
     bool again = false;
     do {
         try {
-            return evaluator_->evaluate(genomes(), job.evaluation,
-                                        {.samples = false, .meanwhile = &let_go});
+            return evaluator_->evaluate(
+                genomes(), job.evaluation,
+                {.samples = false, .meanwhile = &let_go, .origins = origins});
         } catch (const OutOfMemoryError&) {
             again = !again && move_to_host(job, result);
             result.cost.memory_splits += again ? 1 : 0;
@@ -288,7 +290,23 @@ std::vector<evolve::Evaluation> ShardEvaluator::evaluations(Job& job, JobResult&
         fallback_ = make_fallback_();
     }
     ++result.cost.fallbacks;
-    return fallback_.evaluator->evaluate(genomes(), job.evaluation, {.samples = false});
+    return fallback_.evaluator->evaluate(genomes(), job.evaluation,
+                                         {.samples = false, .origins = origins});
+}
+
+std::vector<evolve::BirthId> ShardEvaluator::origins_of(const Job& job) const {
+    if (!task_->signature().host) {
+        return {};
+    }
+    std::vector<evolve::BirthId> origins(job.size());
+    for (std::size_t i = 0; i < origins.size(); ++i) {
+        origins[i] = job.round
+                         ? evolve::origin_of(
+                               *job.round->strategy,
+                               job.round->strategy->birth(job.round->order[job.births.begin + i]))
+                         : job.children[i].origin;
+    }
+    return origins;
 }
 
 std::vector<SharedIndividual> ShardEvaluator::develop(JobResult& result) {

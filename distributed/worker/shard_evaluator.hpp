@@ -26,6 +26,7 @@ namespace cambrian::distributed {
 struct ReadyChild {
     SharedIndividual genome;
     std::uint32_t retries = 0;
+    evolve::BirthId origin = 0;  ///< The birth that made its genome, where there is no round.
 };
 
 /// A shard ready to be worked on.
@@ -101,6 +102,8 @@ class ShardEvaluator {
     void count_genes(const Job& job, JobResult& result) const;
     /// Which species the valid births are of, see Scores::species.
     void match_species(const Job& job, JobResult& result) const;
+    /// The births that made the genomes of a job; none where its task does not ask.
+    [[nodiscard]] std::vector<evolve::BirthId> origins_of(const Job& job) const;
     /// By the rank's backend; where that one has no memory for a single genome, by the fallback.
     /// Throws OutOfMemoryError when there is none.
     [[nodiscard]] std::vector<evolve::Evaluation> evaluations(Job& job, JobResult& result);

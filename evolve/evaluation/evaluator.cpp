@@ -138,7 +138,7 @@ struct Evaluator::State {
     std::vector<Evaluation> on_backend(std::span<const Individual* const> individuals,
                                        const EvaluationRound& round, const Options& options);
     std::vector<Evaluation> on_host(std::span<const Individual* const> individuals,
-                                    const EvaluationRound& round);
+                                    const EvaluationRound& round, std::span<const BirthId> origins);
 
     Backend& backend;
     const Task& task;
@@ -188,8 +188,9 @@ std::vector<Evaluation> Evaluator::State::on_backend(std::span<const Individual*
 }
 
 std::vector<Evaluation> Evaluator::State::on_host(std::span<const Individual* const> individuals,
-                                                  const EvaluationRound& round) {
-    HostPopulation population(backend, runner, task.signature(), individuals);
+                                                  const EvaluationRound& round,
+                                                  std::span<const BirthId> origins) {
+    HostPopulation population(backend, runner, task.signature(), individuals, origins);
     const std::vector<double> fitness = task.evaluate(population, round.phase, seed, round.round);
     CAMBRIAN_ASSERT(fitness.size() == individuals.size());
     std::vector<Evaluation> result(individuals.size());
@@ -206,15 +207,20 @@ std::vector<Evaluation> Evaluator::evaluate(std::span<const Individual* const> i
                                             const EvaluationRound& round, const Options& options) {
     if (individuals.empty()) return {};
     try {
-        return state_->task.signature().host ? state_->on_host(individuals, round)
+        return state_->task.signature().host ? state_->on_host(individuals, round, options.origins)
                                              : state_->on_backend(individuals, round, options);
     } catch (const OutOfMemoryError&) {
         if (individuals.size() == 1) throw;
     }
     ++state_->halvings;
     const std::size_t half = individuals.size() / 2;
-    std::vector<Evaluation> all = evaluate(individuals.first(half), round, options);
-    std::ranges::move(evaluate(individuals.subspan(half), round, options), std::back_inserter(all));
+    const auto part = [&](std::size_t first, std::size_t count) {
+        Options own = options;
+        if (!own.origins.empty()) own.origins = own.origins.subspan(first, count);
+        return evaluate(individuals.subspan(first, count), round, own);
+    };
+    std::vector<Evaluation> all = part(0, half);
+    std::ranges::move(part(half, individuals.size() - half), std::back_inserter(all));
     return all;
 }
 

@@ -54,6 +54,8 @@ class Evaluator {
         bool samples = true;  ///< Whether Evaluation::per_sample is wanted.
         /// Done while a device computes, once, or twice where memory runs out; or never.
         const std::function<void()>* meanwhile = nullptr;
+        /// Of the individuals, for tasks that run on the host, see Population::origin; or none.
+        std::span<const BirthId> origins{};
     };
     [[nodiscard]] std::vector<Evaluation> evaluate(std::span<const Individual* const> individuals,
                                                    const EvaluationRound& round,

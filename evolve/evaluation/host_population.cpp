@@ -66,11 +66,15 @@ Var pack_state(std::span<const Var> state, Var before) {
 
 HostPopulation::HostPopulation(Backend& backend, PopulationRunner& runner,
                                const TaskSignature& signature,
-                               std::span<const Individual* const> individuals)
+                               std::span<const Individual* const> individuals,
+                               std::span<const BirthId> origins)
     : backend_(backend),
       runner_(runner),
       observations_(signature.observations),
-      individuals_(individuals) {}
+      individuals_(individuals),
+      origins_(origins) {
+    CAMBRIAN_EXPECT(origins.empty() || origins.size() == individuals.size());
+}
 
 std::vector<float> HostPopulation::outputs(std::span<const float> inputs, std::int64_t batch) {
     if (batch < 1 || static_cast<std::int64_t>(inputs.size()) != batch * observations_)
@@ -149,6 +153,15 @@ void HostPopulation::reset(std::span<const std::uint8_t> worlds) {
     for (std::size_t world = 0; world < worlds.size(); ++world)
         if (worlds[world] != 0)
             std::fill_n(state_.begin() + static_cast<std::ptrdiff_t>(world * words), words, 0.0F);
+}
+
+std::optional<BirthId> HostPopulation::origin(std::size_t network) const {
+    if (origins_.empty()) return std::nullopt;
+    return origins_[network];
+}
+
+Genome HostPopulation::genome(std::size_t network) const {
+    return genome_of(copy_to_host(*individuals_[network], backend_));
 }
 
 Var stateless_outputs(const ForwardModel& network, Var rows, const NetworkOperands& operands) {

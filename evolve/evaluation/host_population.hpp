@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,8 +14,10 @@ namespace cambrian::evolve {
 class HostPopulation final : public Population {
   public:
     /// Everything must outlive the population.
+    /// @param origins of the individuals; none where no run bore them.
     HostPopulation(Backend& backend, PopulationRunner& runner, const TaskSignature& signature,
-                   std::span<const Individual* const> individuals);
+                   std::span<const Individual* const> individuals,
+                   std::span<const BirthId> origins);
 
     [[nodiscard]] std::size_t size() const override { return individuals_.size(); }
     [[nodiscard]] std::vector<float> outputs(std::span<const float> inputs,
@@ -23,6 +26,8 @@ class HostPopulation final : public Population {
                                           std::int64_t batch) override;
     void reset() override { batch_ = 0; }
     void reset(std::span<const std::uint8_t> worlds) override;
+    [[nodiscard]] std::optional<BirthId> origin(std::size_t network) const override;
+    [[nodiscard]] Genome genome(std::size_t network) const override;
 
   private:
     void begin_worlds(std::int64_t batch);
@@ -31,6 +36,7 @@ class HostPopulation final : public Population {
     PopulationRunner& runner_;
     std::int64_t observations_;
     std::span<const Individual* const> individuals_;
+    std::span<const BirthId> origins_;
     GrowingBuffer inputs_{ValueType::real};
     std::int64_t batch_ = 0;        ///< Worlds of each network; 0: nothing is carried.
     std::int64_t state_words_ = 0;  ///< Of one world, enough for every network.

@@ -120,6 +120,13 @@ struct PopulationSettings {
     };
 };
 
+/// The birth that made the genome of one of its births: another one where that is carried over.
+[[nodiscard]] inline BirthId origin_of(const Strategy& strategy, const Birth& birth) {
+    return birth.recipe == Recipe::carry
+               ? strategy.parent_pool()[index_of(birth.parents.front().place)].origin
+               : birth.id;
+}
+
 /// How many are carried over: ⌈fraction · size⌉, at least one.
 [[nodiscard]] std::uint64_t elite_count(const PopulationSettings& settings);
 

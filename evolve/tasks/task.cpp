@@ -35,6 +35,12 @@ std::vector<double> Task::evaluate(Population&, Phase, std::uint64_t, std::uint6
     throw ContractViolation(fmt::format("task {} is not evaluated on the host", type()));
 }
 
+Genome Population::genome(std::size_t) const {
+    throw ConfigError(
+        "a task asks for the networks themselves (these can only be asked what they answer) let it "
+        "use what they answer");
+}
+
 namespace {
 
 /// The first part of a network that remembers something between steps, in words.

@@ -17,7 +17,9 @@
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/engine/train/loss.hpp"
 #include "cambrian/engine/train/source.hpp"
+#include "cambrian/evolve/genome/genome.hpp"
 #include "cambrian/evolve/genome/preparation.hpp"
+#include "cambrian/evolve/variation/birth.hpp"
 
 namespace cambrian::evolve {
 
@@ -157,6 +159,12 @@ class Population {
     virtual void reset() = 0;
     /// The same in the worlds [size, batch] that are not 0.
     virtual void reset(std::span<const std::uint8_t> worlds) = 0;
+    /// What names a network in its run, on every rank and in every generation: the birth that made
+    /// its genome. Nothing where networks are evaluated outside of a run.
+    [[nodiscard]] virtual std::optional<BirthId> origin(std::size_t) const { return std::nullopt; }
+    /// A network itself, as it is evaluated (what develops, not what it develops from). Throws
+    /// ConfigError where there is none to be had.
+    [[nodiscard]] virtual Genome genome(std::size_t network) const;
 };
 
 /// How often the best individual is validated; how is the business of the task.

@@ -99,6 +99,7 @@ Schema::Keys Schema::keys(const Json& node, const Json& object) const {
     const Json& base = resolve(node);
     const std::vector<const Json*> parts = references(node);
     std::for_each(parts.rbegin(), parts.rend(), [&](const Json* part) { append(keys, *part); });
+    keys.open = base.value("additionalProperties", false);
     const auto variants = base.find("x-variants");
     if (variants == base.end()) return keys;
     for (const auto& [name, variant] : variants->items()) keys.variants.push_back(name);

@@ -1,7 +1,13 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,33 +20,62 @@ namespace cambrian::launch {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 const std::string client = CAMBRIAN_SOURCE_DIR "/configs/python";
+const std::string client_scripts = CAMBRIAN_SOURCE_DIR "/tests/launch/python";
 
-TEST(PythonClient, ASimulatorIsEvolved) {
+test::Result evolve_cart_pole(const test::TemporaryDirectory& directory, const std::string& name,
+                              const std::string& frames) {
+    return test::run({"evolve", client + "/cart_pole.json", "-q", "--set",
+                      "run.directory=" + directory.file(name), "--set", "run.stop.generations=2",
+                      "--set", "population.size=12", "--set", "task.episodes=1", "--set",
+                      "task.steps=30", "--set", "task.validation.episodes=2", "--set",
+                      "task.frames=" + frames});
+}
+
+TEST(PythonClient, ASimulatorIsEvolvedInAnyFrames) {
     const test::TemporaryDirectory directory;
-    const auto evolve = [&](const std::string& name) {
-        return test::run({"evolve", client + "/cart_pole.json", "-q", "--set",
-                          "run.directory=" + directory.file(name), "--set",
-                          "run.stop.generations=2", "--set", "population.size=12", "--set",
-                          "task.episodes=1", "--set", "task.steps=30", "--set",
-                          "task.validation.episodes=2"});
-    };
-    const auto result = evolve("a");
+    const auto result = evolve_cart_pole(directory, "a", "json");
     ASSERT_EQ(result.code, 0) << result.err;
-    ASSERT_EQ(evolve("b").code, 0);
+    ASSERT_EQ(evolve_cart_pole(directory, "b", "msgpack").code, 0);
     EXPECT_EQ(test::content(directory.file("a/generations.csv")),
               test::content(directory.file("b/generations.csv")));
-    const auto evaluated = test::run({"evaluate", directory.file("a/best.cmb"), "--episodes", "3"});
+    EXPECT_EQ(test::content(directory.file("a/individuals.cmb")),
+              test::content(directory.file("b/individuals.cmb")));
+}
+
+TEST(PythonClient, OthersKnowItsNetworks) {
+    const test::TemporaryDirectory directory;
+    ASSERT_EQ(evolve_cart_pole(directory, "a", "json").code, 0);
+    const std::string best = directory.file("a/best.cmb");
+    const auto evaluated = test::run({"evaluate", best, "--episodes", "3"});
     EXPECT_EQ(evaluated.code, 0) << evaluated.err;
     EXPECT_THAT(evaluated.out, HasSubstr("task external, validation: fitness"));
+    // By the names of observations, without the simulator.
+    const std::string table = directory.write(
+        "rows.csv", "speed,other,position,angular speed,angle\n0.1,7,0.2,0.3,0.4\n");
+    const auto inferred = test::run({"infer", best, "--input", table});
+    EXPECT_EQ(inferred.code, 0) << inferred.err;
+    EXPECT_THAT(inferred.out, StartsWith("left,right\n"));
+    const auto lacking =
+        test::run({"infer", best, "--input", directory.write("few.csv", "speed\n0.1\n")});
+    EXPECT_NE(lacking.code, 0);
+    EXPECT_THAT(lacking.err, HasSubstr("position"));
+}
+
+int run_python(const std::vector<std::string>& arguments) {
+    return std::system(fmt::format("python3 {}", fmt::join(arguments, " ")).c_str());
+}
+
+TEST(PythonClient, PacksMessagesAndRefusesWhatItCannotCompute) {
+    EXPECT_EQ(run_python({client_scripts + "/client.py", client}), 0);
 }
 
 TEST(PythonClient, AsksForNetworksAndTellsTheirFitness) {
     const test::TemporaryDirectory directory;
-    const std::string command = "python3 " CAMBRIAN_SOURCE_DIR
-                                "/tests/launch/python/ask_and_tell.py " +
-                                client + " " CAMBRIAN_PROGRAM " " + directory.file("run");
+    const std::string command = "python3 " + client_scripts + "/ask_and_tell.py " + client +
+                                " " CAMBRIAN_PROGRAM " " + directory.file("run");
     FILE* pipe = popen(command.c_str(), "r");
     ASSERT_NE(pipe, nullptr);
     int asked = 0;
@@ -49,6 +84,176 @@ TEST(PythonClient, AsksForNetworksAndTellsTheirFitness) {
     EXPECT_EQ(pclose(pipe), 0);
     EXPECT_GE(asked, 4);  // Three generations, shard by shard, and the validation at the end.
     EXPECT_DOUBLE_EQ(best, distributed::read_network(directory.file("run/best.cmb")).fitness);
+}
+
+/// What it computes is the action, or a choice among several.
+TEST(PythonClient, RunsEnvironmentsOfGymnasium) {
+    for (const char* environment : {"Choice-v0", "Box-v0"}) {
+        const test::TemporaryDirectory directory;
+        const nlohmann::json config{
+            {"run", {{"directory", directory.file("run")}, {"stop", {{"generations", 3}}}}},
+            {"population", {{"size", 10}}},
+            {"task",
+             {{"type", "external"},
+              {"command",
+               {"env", "PYTHONPATH=" + client_scripts, "python3", client + "/gymnasium_world.py"}},
+              {"settings", {{"environment", environment}}},
+              {"episodes", 2},
+              {"validation", {{"episodes", 2}}}}}};
+        const auto result =
+            test::run({"evolve", directory.write("config.json", config.dump()), "-q"});
+        ASSERT_EQ(result.code, 0) << result.err;
+        const double fitness = distributed::read_network(directory.file("run/best.cmb")).fitness;
+        EXPECT_GT(fitness, 0.0) << environment;
+        EXPECT_LE(fitness, 10.0) << environment;
+    }
+}
+
+/// Rows that say much about a network.
+const nlohmann::json policy_rows{{0.5, -1.0}, {1.25, 0.0}, {-0.75, 2.0}, {0.0, 0.0}, {3.0, -2.5}};
+
+/// A run whose program computes networks itself.
+class JudgedRun {
+  public:
+    JudgedRun(const nlohmann::json& network, const nlohmann::json& sections) {
+        nlohmann::json config{
+            {"run", {{"directory", directory.file("run")}, {"stop", {{"generations", 12}}}}},
+            {"population", {{"size", 12}}},
+            {"log", {{"individuals", "all"}}},
+            {"network", network},
+            {"task",
+             {{"type", "external"},
+              {"level", "network"},
+              {"frames", "msgpack"},
+              {"batch", 5},
+              {"command", {"python3", client_scripts + "/judge.py", client}},
+              {"settings", {{"rows", policy_rows}, {"names", directory.file("names")}}},
+              {"episodes", 3},
+              {"validation", {{"every", 4}, {"episodes", 2}}}}}};
+        config.update(sections);
+        path_ = directory.write("config.json", config.dump());
+    }
+    [[nodiscard]] test::Result evolve(const std::string& name, const std::string& frames) const {
+        return test::run({"evolve", path_, "-q", "--set", "run.directory=" + directory.file(name),
+                          "--set", "task.frames=" + frames});
+    }
+
+    test::TemporaryDirectory directory;
+
+  private:
+    std::string path_;
+};
+
+std::vector<double> first_column(const std::string& text, std::size_t skipped) {
+    std::vector<double> values;
+    for (const auto& row : test::cells(text)) {
+        if (skipped > 0) {
+            --skipped;
+        } else {
+            values.push_back(std::stod(row.at(0)));
+        }
+    }
+    return values;
+}
+
+/// The client computes what Cambrian computes, up to the last digits of a float.
+void expect_the_same_outputs(const nlohmann::json& network, const nlohmann::json& sections) {
+    const JudgedRun run(network, sections);
+    ASSERT_EQ(run.evolve("run", "msgpack").code, 0);
+    const std::string best = run.directory.file("run/best.cmb");
+    nlohmann::json settings{{"rows", policy_rows}, {"outputs", run.directory.file("outputs")}};
+    const auto evaluated =
+        test::run({"evaluate", best, "--set", "task.settings=" + settings.dump()});
+    ASSERT_EQ(evaluated.code, 0) << evaluated.err;
+    EXPECT_THAT(evaluated.out, HasSubstr("task external, validation: fitness"));
+    std::string table = "p,q\n";
+    for (const auto& row : policy_rows)
+        table += fmt::format("{},{}\n", row[0].get<double>(), row[1].get<double>());
+    const auto inferred =
+        test::run({"infer", best, "--input", run.directory.write("rows.csv", table)});
+    ASSERT_EQ(inferred.code, 0) << inferred.err;
+    const std::vector<double> own = first_column(test::content(run.directory.file("outputs")), 0);
+    const std::vector<double> wanted = first_column(inferred.out, 1);
+    ASSERT_EQ(own.size(), policy_rows.size());
+    ASSERT_EQ(wanted.size(), policy_rows.size());
+    for (std::size_t i = 0; i < own.size(); ++i)
+        EXPECT_NEAR(own[i], wanted[i], 1e-5 * std::max(1.0, std::abs(wanted[i]))) << i;
+}
+
+TEST(PythonClient, ComputesDenseNetworksWithLinks) {
+    expect_the_same_outputs(
+        {{"layers",
+          {{{"type", "dense"}, {"out", 3}, {"activation", "gelu"}},
+           {{"type", "dense"}, {"out", 3}, {"activation", "mish"}},
+           {{"type", "dense"}, {"out", 3}, {"activation", "hard_swish"}, {"enabled", false}},
+           {{"type", "dense"}}}},
+         {"links",
+          {{{"source", "input"}, {"target", 1}},
+           {{"source", 0}, {"target", 1}},
+           {{"source", 0}, {"target", "head"}},
+           {{"source", 1}, {"target", 0}, {"kind", "backward"}}}}},
+        {{"mutation", {{"activation_rate", 0.3}, {"layer_toggle_rate", 0.2}}}});
+}
+
+TEST(PythonClient, ComputesWhatMutationBrings) {
+    expect_the_same_outputs({{"layers",
+                              {{{"type", "dense"}, {"out", 3}, {"activation", "tanh"}},
+                               {{"type", "rms_norm"}},
+                               {{"type", "residual"},
+                                {"layers", {{{"type", "dense"}, {"out", 5}}, {{"type", "dense"}}}}},
+                               {{"type", "dense"}}}}},
+                            {{"mutation", {{"layer_type_rate", 0.1}, {"layer_insert_rate", 0.5}}}});
+}
+
+TEST(PythonClient, ComputesNeatNetworks) {
+    const nlohmann::json neat{
+        {"type", "neat"},
+        {"node_add_rate", 0.8},
+        {"connection_add_rate", 0.9},
+        {"activation_rate", 0.3},
+        {"aggregation_rate", 0.3},
+        {"activations", {"tanh", "gauss", "softplus", "sin", "steep_sigmoid", "hat"}},
+        {"aggregations", {"sum", "product", "max", "min", "mean", "median", "maxabs"}}};
+    const nlohmann::json neurons{{"layers", {{{"type", "neurons"}}}}};
+    expect_the_same_outputs(neurons, {{"genome", neat}});
+    nlohmann::json recurrent = neat;
+    recurrent.update({{"feed_forward", false}, {"delay_rate", 0.4}, {"largest_delay", 3}});
+    expect_the_same_outputs(neurons, {{"genome", recurrent}});
+    expect_the_same_outputs({{"layers", {{{"type", "neurons"}, {"continuous", true}}}}},
+                            {{"genome", recurrent}});
+}
+
+/// What the program is told names networks as the run's own log does.
+TEST(PythonClient, NetworksHaveTheNamesOfTheRun) {
+    const JudgedRun run({{"layers", {{{"type", "dense"}, {"out", 2}}, {{"type", "dense"}}}}},
+                        nlohmann::json::object());
+    ASSERT_EQ(run.evolve("a", "json").code, 0);
+    const auto told = test::cells(test::content(run.directory.file("names")));
+    ASSERT_EQ(run.evolve("b", "msgpack").code, 0);
+    EXPECT_EQ(test::content(run.directory.file("a/generations.csv")),
+              test::content(run.directory.file("b/generations.csv")));
+    const std::string csv = run.directory.file("individuals.csv");
+    ASSERT_EQ(test::run({"individuals", run.directory.file("a"), "--csv", csv}).code, 0);
+    const auto logged = test::cells(test::content(csv));
+    const auto column = [&](const std::string& name) {
+        const auto at = std::ranges::find(logged[0], name);
+        EXPECT_NE(at, logged[0].end()) << name;
+        return static_cast<std::size_t>(at - logged[0].begin());
+    };
+    std::vector<std::string> expected;
+    std::vector<std::string> found;
+    for (std::size_t i = 1; i < logged.size(); ++i)
+        expected.push_back(logged[i][column("generation")] + " " + logged[i][column("origin")]);
+    int validations = 0;
+    for (const auto& row : told) {
+        if (row[1] == "train") found.push_back(row[2] + " " + row[0]);
+        validations += row[1] == "validation" ? 1 : 0;
+        EXPECT_NE(row[0], "None");
+    }
+    std::ranges::sort(expected);
+    std::ranges::sort(found);
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(validations, 3);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "cambrian/engine/core/json/json_text.hpp"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
@@ -39,9 +40,11 @@ class Check : public json::json_sax_t {
     bool boolean(bool) override { return true; }
     bool number_integer(number_integer_t) override { return true; }
     bool number_unsigned(number_unsigned_t) override { return true; }
-    bool number_float(number_float_t, const string_t&) override { return true; }
+    bool number_float(number_float_t number, const string_t&) override {
+        return std::isfinite(number) || refuse("a number that is not finite");
+    }
     bool binary(binary_t&) override { return true; }
-    bool string(string_t& text) override { return without_nul(text); }
+    bool string(string_t& text) override { return is_text(text); }
 
     bool start_object(std::size_t) override {
         keys_.emplace_back();
@@ -54,7 +57,7 @@ class Check : public json::json_sax_t {
     bool start_array(std::size_t) override { return enter(); }
     bool end_array() override { return leave(); }
     bool key(string_t& name) override {
-        if (!without_nul(name)) return false;
+        if (!is_text(name)) return false;
         if (keys_.back().size() == limits_.keys)
             return refuse("more than " + std::to_string(limits_.keys) + " keys in one object");
         return keys_.back().insert(name).second ||
@@ -70,7 +73,8 @@ class Check : public json::json_sax_t {
         fault_ = Fault{.why = std::move(why), .byte = std::nullopt, .is_json = true};
         return false;
     }
-    bool without_nul(const std::string& text) {
+    bool is_text(const std::string& text) {
+        if (!is_utf8(text)) return refuse("the text \"" + shortened(text) + "\" is not UTF-8");
         // Files and systems take a NUL for the end of a text.
         return text.find('\0') == std::string::npos ||
                refuse("the text \"" + shortened(text) + "\" holds a NUL character");
@@ -90,6 +94,14 @@ class Check : public json::json_sax_t {
     std::optional<Fault> fault_;
 };
 
+std::optional<Fault> too_long(std::string_view text, const Limits& limits) {
+    if (text.size() <= limits.length) return std::nullopt;
+    return Fault{.why = "a text of " + std::to_string(text.size()) + " bytes, more than " +
+                        std::to_string(limits.length),
+                 .byte = std::nullopt,
+                 .is_json = true};
+}
+
 template <class Json>
 Json checked(std::string_view text, const Limits& limits) {
     if (const std::optional<Fault> found = fault(text, limits)) throw InputError(found->why);
@@ -99,11 +111,7 @@ Json checked(std::string_view text, const Limits& limits) {
 }  // namespace
 
 std::optional<Fault> fault(std::string_view text, const Limits& limits) {
-    if (text.size() > limits.length)
-        return Fault{.why = "a text of " + std::to_string(text.size()) + " bytes, more than " +
-                            std::to_string(limits.length),
-                     .byte = std::nullopt,
-                     .is_json = true};
+    if (std::optional<Fault> found = too_long(text, limits)) return found;
     // The parser takes a NUL byte for the end, whatever follows.
     if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos)
         return Fault{.why = "a NUL byte", .byte = nul + 1, .is_json = true};
@@ -118,6 +126,14 @@ json parse(std::string_view text, const Limits& limits) {
 
 nlohmann::ordered_json parse_ordered(std::string_view text, const Limits& limits) {
     return checked<nlohmann::ordered_json>(text, limits);
+}
+
+json parse_packed(std::string_view bytes, const Limits& limits) {
+    if (const std::optional<Fault> found = too_long(bytes, limits)) throw InputError(found->why);
+    Check check(limits);
+    if (!json::sax_parse(bytes, &check, json::input_format_t::msgpack))
+        throw InputError(check.take()->why);
+    return json::from_msgpack(bytes);
 }
 
 std::string shown(const json& value, std::size_t longest) {

@@ -7,8 +7,9 @@
 #include <string>
 #include <string_view>
 
-// JSON texts from outside. Each is checked here before any of it is kept: JSON is copied, compared
-// and printed by recursion, so that what is nested without a bound would end the program.
+// JSON texts, and the same values as MessagePack, from outside. Each is checked here before any of
+// it is kept: JSON is copied, compared and printed by recursion, so that what is nested without a
+// bound would end the program.
 namespace cambrian::json_text {
 
 /// Lists and objects that may be open at once.
@@ -38,6 +39,11 @@ struct Fault {
 /// The same with keys in the order of the text.
 [[nodiscard]] nlohmann::ordered_json parse_ordered(std::string_view text,
                                                    const Limits& limits = {});
+
+/// What MessagePack (msgpack.org) holds; strings of bytes become JSON's binary values, which
+/// parse() never gives. Refuses what parse() refuses, numbers that are not finite, keys that are no
+/// texts, and bytes after the value; a length beyond the bytes that are there costs no memory.
+[[nodiscard]] nlohmann::json parse_packed(std::string_view bytes, const Limits& limits = {});
 
 /// A value as a message shows it: JSON, cut when long.
 [[nodiscard]] std::string shown(const nlohmann::json& value, std::size_t longest = 200);

@@ -12,14 +12,16 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <thread>
 #include <utility>
 
 namespace cambrian::evolve {
 namespace {
 
-constexpr std::size_t longest_line = std::size_t{64} << 20U;
+constexpr std::size_t frame_head = 4;  ///< Bytes that say how many follow.
 constexpr std::chrono::milliseconds patience_at_end{500};
 
 /// The two ends of a connection, closed unless they are taken.
@@ -146,18 +148,40 @@ void ChildProcess::wait(short events, Deadline deadline) {
     }
 }
 
-void ChildProcess::send(std::string_view line, Deadline deadline) {
+void ChildProcess::require_silence() const {
     char more = 0;
     if (!received_.empty() || recv(socket_, &more, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
         throw ChildFailure(
-            "the program said more than it was asked (one line answers a message) write nothing "
+            "the program said more than it was asked (one answer follows a message) write nothing "
             "else to standard output");
-    std::string text(line);
+}
+
+void ChildProcess::send_line(std::string text, Deadline deadline) {
+    require_silence();
     text += '\n';
-    for (std::size_t sent = 0; sent < text.size();) {
-        const ssize_t count = ::send(socket_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    send(text, deadline);
+}
+
+void ChildProcess::send_frame(std::string_view bytes, Deadline deadline) {
+    require_silence();
+    if (bytes.size() > std::numeric_limits<std::uint32_t>::max())
+        throw InputError(fmt::format(
+            "a message for a program has {} bytes (a frame has at most 4 GiB) let less be asked at "
+            "once",
+            bytes.size()));
+    std::string frame;
+    frame.reserve(frame_head + bytes.size());
+    for (std::size_t byte = frame_head; byte-- > 0;)
+        frame += static_cast<char>((bytes.size() >> (8 * byte)) & 0xFFU);
+    frame += bytes;  // At once: a program that waits is woken once.
+    send(frame, deadline);
+}
+
+void ChildProcess::send(std::string_view bytes, Deadline deadline) {
+    while (!bytes.empty()) {
+        const ssize_t count = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
         if (count >= 0) {
-            sent += static_cast<std::size_t>(count);
+            bytes.remove_prefix(static_cast<std::size_t>(count));
         } else if (errno == EAGAIN) {
             wait(POLLOUT, deadline);
         } else if (errno != EINTR) {
@@ -166,29 +190,56 @@ void ChildProcess::send(std::string_view line, Deadline deadline) {
     }
 }
 
-std::string ChildProcess::receive(Deadline deadline) {
-    std::size_t searched = 0;
+void ChildProcess::receive_more(Deadline deadline) {
     for (;;) {
-        const std::size_t end = received_.find('\n', searched);
-        if (end != std::string::npos) {
-            std::string line = received_.substr(0, end);
-            received_.erase(0, end + 1);
-            return line;
-        }
-        searched = received_.size();
-        if (searched > longest_line)
-            throw ChildFailure(
-                "the program answered a line above 64 MiB (no answer is that long) write one JSON "
-                "object a line");
         std::array<char, 65536> block;
         const ssize_t count = recv(socket_, block.data(), block.size(), 0);
-        if (count > 0)
+        if (count > 0) {
             received_.append(block.data(), static_cast<std::size_t>(count));
-        else if (count < 0 && errno == EAGAIN)
+            return;
+        }
+        if (count < 0 && errno == EAGAIN)
             wait(POLLIN, deadline);
         else if (count == 0 || errno != EINTR)
             fail_ended();
     }
+}
+
+std::string ChildProcess::take(std::size_t count) {
+    std::string first = received_.substr(0, count);
+    received_.erase(0, count);
+    return first;
+}
+
+std::string ChildProcess::receive_line(Deadline deadline) {
+    for (std::size_t searched = 0;;) {
+        if (const std::size_t end = received_.find('\n', searched); end != std::string::npos) {
+            std::string line = take(end + 1);
+            line.pop_back();
+            return line;
+        }
+        searched = received_.size();
+        if (searched > longest_answer)
+            throw ChildFailure(
+                "the program answered a line above 64 MiB (no answer is that long) write one JSON "
+                "object a line");
+        receive_more(deadline);
+    }
+}
+
+std::string ChildProcess::receive_frame(Deadline deadline) {
+    while (received_.size() < frame_head) receive_more(deadline);
+    std::size_t length = 0;
+    for (const char byte : take(frame_head))
+        length = (length << 8U) | static_cast<unsigned char>(byte);
+    if (length > longest_answer)
+        throw ChildFailure(fmt::format(
+            "the program announced a frame of {} bytes (no answer is above 64 MiB) write four "
+            "bytes with the length of what follows, the highest first, and nothing else to "
+            "standard output",
+            length));
+    while (received_.size() < length) receive_more(deadline);
+    return take(length);
 }
 
 }  // namespace cambrian::evolve

@@ -17,9 +17,10 @@ class ChildFailure : public InputError {
     using InputError::InputError;
 };
 
-/// A program of somebody else's that speaks by lines: it reads what it is sent on its standard
-/// input and answers on its standard output; its standard error is that of this process. It, and
-/// whatever it has started in its process group, ends with this object.
+/// A program of somebody else's: it reads what it is sent on its standard input and answers on its
+/// standard output, in lines or in frames (four bytes that say how many follow, the highest first);
+/// its standard error is that of this process. It, and whatever it has started in its process
+/// group, ends with this object.
 class ChildProcess {
   public:
     using Deadline = std::chrono::steady_clock::time_point;
@@ -32,13 +33,27 @@ class ChildProcess {
     ChildProcess(const ChildProcess&) = delete;
     ChildProcess& operator=(const ChildProcess&) = delete;
 
-    /// Sends a line. Throws ChildFailure when the program has ended or does not read in time.
-    void send(std::string_view line, Deadline deadline);
-    /// Reads a line without its end. Throws ChildFailure when there is none in time, when the
-    /// program has ended, and for a line above 64 MiB.
-    [[nodiscard]] std::string receive(Deadline deadline);
+    /// A line or a frame of an answer has at most so many bytes.
+    static constexpr std::size_t longest_answer = std::size_t{64} << 20U;
+
+    // All throw ChildFailure when the program has ended, or neither reads nor answers in time.
+
+    void send_line(std::string text, Deadline deadline);
+    /// Throws InputError for a message that four bytes cannot measure.
+    void send_frame(std::string_view bytes, Deadline deadline);
+    /// A line without its end. Throws ChildFailure for one above longest_answer.
+    [[nodiscard]] std::string receive_line(Deadline deadline);
+    /// What follows the length. Throws ChildFailure for a length above longest_answer.
+    [[nodiscard]] std::string receive_frame(Deadline deadline);
 
   private:
+    void send(std::string_view bytes, Deadline deadline);
+    /// Throws ChildFailure when the program has said something that nobody asked for.
+    void require_silence() const;
+    /// Adds to what was received, after waiting where nothing has come.
+    void receive_more(Deadline deadline);
+    /// The first bytes of what was received, and no longer of it.
+    [[nodiscard]] std::string take(std::size_t count);
     /// Waits until the socket can be read or written; throws ChildFailure at the deadline.
     void wait(short events, Deadline deadline);
     [[noreturn]] void fail_ended() const;
@@ -48,7 +63,7 @@ class ChildProcess {
     pid_t pid_ = -1;
     int socket_ = -1;
     bool silent_ = false;   ///< It was waited for in vain.
-    std::string received_;  ///< Beyond the last line that was read.
+    std::string received_;  ///< Beyond the last answer that was read.
 };
 
 }  // namespace cambrian::evolve

@@ -2,12 +2,15 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cambrian/evolve/tasks/external/child_process.hpp"
+#include "cambrian/evolve/tasks/external/external_messages.hpp"
+#include "cambrian/evolve/variation/birth.hpp"
 
 namespace cambrian::evolve {
 
@@ -16,38 +19,35 @@ struct ExternalCommand {
     std::vector<std::string> command;
     std::string directory;
     std::string settings = "{}";  ///< JSON that only the program understands.
-    double seconds = 10.0;        ///< For an answer.
-};
-
-/// Names of what networks see and do, as the program says.
-struct ExternalInterface {
-    std::vector<std::string> observations;
-    std::vector<std::string> actions;
-    bool operator==(const ExternalInterface&) const = default;
+    double seconds = 10.0;        ///< For an answer; of networks, for each of them.
+    ExternalLevel level = ExternalLevel::policy;
+    ExternalFrames frames = ExternalFrames::json;
 };
 
 /// One episode of one network.
 struct ExternalWorld {
     std::int64_t network = 0;  ///< Its place among those that are evaluated together.
     std::int64_t episode = 0;
-    std::uint64_t seed = 0;  ///< Below 2^53, so that every JSON reader holds it.
+    std::uint64_t seed = 0;               ///< Below 2^53, so that every JSON reader holds it.
+    std::optional<BirthId> individual{};  ///< The network's origin, see Population.
 };
 
-/// What a step gives, in the order of the worlds it was asked for.
-struct ExternalStep {
-    std::vector<float> observations;  ///< [worlds, observations]
-    std::vector<double> rewards;
-    std::vector<std::uint8_t> done;
+/// The episodes of an evaluation, common to all networks.
+struct ExternalEpisodes {
+    std::vector<std::uint64_t> seeds;  ///< One for each.
+    std::int64_t steps = 0;            ///< Of the longest.
+    std::string_view phase;
+    std::uint64_t round = 0;
 };
 
-/// A simulator in any language: JSON objects, one a line, an answer for each message (the protocol
-/// is described in the README of this room). After a ChildFailure it is of no use any more.
+/// A program in any language: an answer for each message (the protocol is described in the README
+/// of this room). After a ChildFailure it is of no use any more.
 class ExternalProgram {
   public:
     static constexpr int protocol = 1;
 
     /// Starts the program and asks what it simulates. Throws ConfigError when it cannot be started,
-    /// ChildFailure when its answer is none.
+    /// ChildFailure when its answer is none, or it does not do what the command says.
     explicit ExternalProgram(const ExternalCommand& command);
 
     [[nodiscard]] const ExternalInterface& interface() const { return interface_; }
@@ -61,10 +61,17 @@ class ExternalProgram {
     /// @param actions [worlds, actions]
     void send_step(std::span<const std::size_t> worlds, std::span<const float> actions);
     [[nodiscard]] ExternalStep receive_step(std::size_t worlds);
+    /// @param networks a list, see network_message().
+    void send_networks(nlohmann::ordered_json networks, const ExternalEpisodes& episodes);
+    /// Their fitness.
+    [[nodiscard]] std::vector<double> receive_fitness(std::size_t networks);
 
   private:
-    void send(std::string_view message);
-    [[nodiscard]] nlohmann::json receive();
+    /// When the answer to a message of so many parts is late.
+    [[nodiscard]] ChildProcess::Deadline deadline(std::size_t parts = 1) const;
+    void send(const nlohmann::ordered_json& message, std::size_t parts = 1);
+    [[nodiscard]] nlohmann::json receive(std::size_t parts = 1);
+    void check_handshake(const nlohmann::json& answer) const;
 
     ExternalCommand settings_;
     ChildProcess process_;

@@ -72,6 +72,38 @@ TEST(JsonText, SaysLittleOfAHostileText) {
     EXPECT_EQ(json_text::shown(nlohmann::json(std::string(1000, 'x'))).size(), 203U);
 }
 
+TEST(JsonText, ReadsMessagePack) {
+    nlohmann::json value = {{"a", {1, -2, 2.5, nullptr, true}}, {"b", "\xc3\xa9"}};
+    value["c"] = nlohmann::json::binary({0, 255});
+    std::string bytes;
+    nlohmann::json::to_msgpack(value, bytes);
+    EXPECT_EQ(json_text::parse_packed(bytes), value);
+}
+
+TEST(JsonText, RefusesHostileMessagePack) {
+    const auto why_packed = [](const std::string& bytes) -> std::string {
+        try {
+            static_cast<void>(json_text::parse_packed(bytes, {.length = std::size_t{1} << 20U}));
+        } catch (const InputError& error) {
+            return error.what();
+        }
+        return {};
+    };
+    EXPECT_THAT(why_packed(std::string(200'000, '\x91')), HasSubstr("nested too deeply"));
+    EXPECT_THAT(why_packed("\x82\xa1\x61\xc0\xa1\x61\xc0"), HasSubstr("stands twice"));
+    EXPECT_THAT(why_packed(std::string("\xa2\x61\0", 3)), HasSubstr("NUL"));
+    EXPECT_THAT(why_packed("\xa1\xff"), HasSubstr("not UTF-8"));
+    EXPECT_THAT(why_packed(std::string("\xca\x7f\xc0\0\0", 5)), HasSubstr("not finite"));
+    EXPECT_THAT(why_packed(std::string(2 << 20, '\x01')), HasSubstr("more than"));
+    // Lengths that are not there: of a list, a map, a text, bytes, an extension.
+    for (const char* head : {"\xdd", "\xdf", "\xdb", "\xc6", "\xc9"})
+        EXPECT_NE(why_packed(head + std::string(4, '\xff')), "");
+    EXPECT_NE(why_packed(""), "");
+    EXPECT_NE(why_packed("\xc1"), "") << "a byte that begins nothing";
+    EXPECT_NE(why_packed("\x01\x02"), "") << "something follows";
+    EXPECT_NE(why_packed("\x81\x01\x02"), "") << "a key that is no text";
+}
+
 TEST(Shortened, ShowsWhatCanBeShown) {
     EXPECT_EQ(shortened("plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x8c\x8d"),
               "plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x8c\x8d");

@@ -1,6 +1,11 @@
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <future>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -37,6 +42,16 @@ class Numbers final : public Population {
     }
     void reset() override { seen_.clear(); }
     void reset(std::span<const std::uint8_t>) override {}
+    [[nodiscard]] std::optional<BirthId> origin(std::size_t network) const override {
+        return 100 + network;
+    }
+    [[nodiscard]] Genome genome(std::size_t network) const override {
+        Genome genome = founder_genome(
+            blueprint_from_json({{"layers", {{{"type", "dense"}, {"activation", "tanh"}}}}}, 1, 1),
+            0);
+        genome.weights = {0.25F, numbers_[network]};
+        return genome;
+    }
     [[nodiscard]] const std::vector<std::vector<float>>& seen() const { return seen_; }
 
   private:
@@ -66,13 +81,40 @@ std::unique_ptr<Made> make(const nlohmann::json& json) {
 /// Seconds that no program needs.
 constexpr double patience = 60.0;
 
+/// The interpreter itself: what PATH finds may be a script that takes long to find it.
+const std::string& interpreter() {
+    static const std::string path = [] {
+        std::string text(4096, '\0');
+        FILE* pipe = popen("python3 -c 'import sys; print(sys.executable, end=\"\")'", "r");
+        text.resize(pipe == nullptr ? 0 : std::fread(text.data(), 1, text.size(), pipe));
+        if (pipe != nullptr) pclose(pipe);
+        return text;
+    }();
+    return path;
+}
+
 std::vector<std::string> simulator(const std::string& mode) {
-    return {"python3", "-I", "-S", "misbehaving.py", mode};
+    return {interpreter(), "-I", "-S", "misbehaving.py", mode};
 }
 
 std::unique_ptr<Made> misbehaving(const std::string& mode, double seconds = patience) {
     nlohmann::json json = settings(simulator(mode));
     json["seconds"] = seconds;
+    return make(json);
+}
+
+/// How a program is spoken to.
+struct Speech {
+    const char* level;
+    const char* frames;
+};
+
+std::unique_ptr<Made> misbehaving(const Speech& speech, const std::string& mode,
+                                  double seconds = patience) {
+    nlohmann::json json = settings(simulator(mode));
+    json["seconds"] = seconds;
+    json["level"] = speech.level;
+    json["frames"] = speech.frames;
     return make(json);
 }
 
@@ -87,7 +129,8 @@ TEST(ExternalTask, IsWhatTheProgramSays) {
     EXPECT_EQ(signature.outputs, 1);
     EXPECT_TRUE(signature.host);
     EXPECT_TRUE(signature.time);
-    EXPECT_THAT(made->task->notes()[0], HasSubstr("sees x as observations and takes a as actions"));
+    EXPECT_THAT(made->task->notes()[0],
+                HasSubstr("steps worlds with x as observations and a as actions"));
 }
 
 TEST(ExternalTask, FitnessIsTheMeanOfTheSumsOfRewards) {
@@ -101,22 +144,55 @@ TEST(ExternalTask, FitnessIsTheMeanOfTheSumsOfRewards) {
 TEST(ExternalTask, SpeaksTheProtocol) {
     const std::string script = R"(
 read hello; echo "$hello" >&2
-case $hello in *'"settings": {"gravity":9.8}'*) ;; *) exit 9;; esac
+case $hello in '{"cambrian":{"protocol":1,"version":'*',"level":"policy","frames":"json"},"settings":{"gravity":9.8}}') ;; *) exit 9;; esac
 echo '{"protocol": 1, "observations": 2, "actions": ["push"]}'
 read reset
-case $reset in '{"reset": [{"world": 0, "network": 0, "episode": 0, "seed": '*'}, {"world": 1, '*'"phase": "train", "round": 7}') ;; *) exit 8;; esac
+case $reset in '{"reset":[{"world":0,"network":0,"episode":0,"seed":'*',"individual":100},{"world":1,'*'"phase":"train","round":7}') ;; *) exit 8;; esac
 echo '{"observations": [[1, 2], [3, 4]]}'
-read step; [ "$step" = '{"step": [0, 1], "actions": [[0.5], [0.5]]}' ] || exit 7
+read step; [ "$step" = '{"step":[0,1],"actions":[[0.10000000149011612],[0.10000000149011612]]}' ] || exit 7
 echo '{"observations": [[5, 6], [7, 8]], "rewards": [1, 2], "done": [true, false]}'
-read step; [ "$step" = '{"step": [1], "actions": [[0.5]]}' ] || exit 6
+read step; [ "$step" = '{"step":[1],"actions":[[0.10000000149011612]]}' ] || exit 6
 echo '{"observations": [[9, 9]], "rewards": [4], "done": [true]}'
 )";
     nlohmann::json json = settings({"sh", "-c", script});
     json["settings"] = {{"gravity", 9.8}};
     const auto made = make(json);
-    Numbers networks({0.5F});
+    Numbers networks({0.1F});
     EXPECT_THAT(made->task->evaluate(networks, Phase::train, 1, 7), ElementsAre(3.5));
     EXPECT_THAT(networks.seen(), ElementsAre(ElementsAre(1, 2, 3, 4), ElementsAre(5, 6, 7, 8)));
+}
+
+TEST(ExternalTask, SpeaksOfNetworks) {
+    const std::string script = R"(
+read hello
+case $hello in *'"level":"network"'*) ;; *) exit 9;; esac
+echo '{"protocol": 1, "level": "network", "observations": 1, "actions": 1}'
+read judge; echo "$judge" >&2
+case $judge in '{"judge":[{"network":0,"individual":100,"structure":{"input_features":1,"output_features":1,'*'"head":{"type":"dense",'*'},"tensors":[{"name":"head.weight","shape":[1,1],"values":[0.25]},{"name":"head.bias","shape":[1],"values":[0.5]}]}],"seeds":['*','*'],"phase":"validation","round":7}') ;; *) exit 8;; esac
+echo '{"fitness": [-2.5]}'
+)";
+    nlohmann::json json = settings({"sh", "-c", script});
+    json["level"] = "network";
+    json["validation"] = {{"episodes", 2}};
+    const auto made = make(json);
+    EXPECT_THAT(made->task->notes()[0],
+                HasSubstr("judges networks with 1 observations and 1 actions"));
+    Numbers networks({0.5F});
+    EXPECT_THAT(made->task->evaluate(networks, Phase::validation, 1, 7), ElementsAre(-2.5));
+}
+
+/// However many are asked about at once, and by whom.
+TEST(ExternalTask, NetworksAreJudgedInBatches) {
+    for (const auto& [batch, processes] : {std::pair(1, 1), std::pair(2, 2), std::pair(100, 1)}) {
+        nlohmann::json json = settings(simulator("well"));
+        json["level"] = "network";
+        json["frames"] = "msgpack";
+        json["batch"] = batch;
+        json["processes"] = processes;
+        const auto made = make(json);
+        Numbers networks({1, 2.5, -3, 4, 0.1F});
+        EXPECT_THAT(evaluate(*made->task, networks), ElementsAre(1, 2.5, -3, 4, 0.1F));
+    }
 }
 
 TEST(ExternalTask, SeveralProgramsGiveTheSame) {
@@ -152,10 +228,13 @@ while read step; do echo '{"observations": [[0], [0]], "rewards": [1, 1], "done"
 }
 
 /// What a program does wrong at its start is a mistake of the config: nothing was evolved yet.
-std::string refusal_at_the_start(const char* mode, double seconds) {
+std::string refusal_at_the_start(const char* mode, double seconds,
+                                 const Speech& speech = {"policy", "json"}) {
     nlohmann::json json = settings(simulator(mode));
     json["command"].push_back("hello");
     json["seconds"] = seconds;
+    json["level"] = speech.level;
+    json["frames"] = speech.frames;
     try {
         static_cast<void>(make(json));
     } catch (const ConfigError& error) {
@@ -178,6 +257,8 @@ TEST(ExternalTask, MistakesAtTheStartAreTold) {
         {"binary", "is not understood"},
         {"nested", "is not understood"},
         {"null", "neither a count"},
+        {"level", "has level dance (task.level is policy)"},
+        {"frames", "has frames smoke (task.frames is json)"},
         {"endless", "above 64 MiB"}};
     for (const auto& [mode, told] : ways)
         EXPECT_THAT(refusal_at_the_start(mode, patience), HasSubstr(told)) << mode;
@@ -185,33 +266,108 @@ TEST(ExternalTask, MistakesAtTheStartAreTold) {
         EXPECT_THAT(refusal_at_the_start(mode, 0.5), HasSubstr("no answer in time")) << mode;
 }
 
-/// One network breaks the program: the others have the fitness that they have without it.
-class WithOneNetwork : public ::testing::TestWithParam<const char*> {};
+/// One that knows nothing of levels and frames steps worlds, and speaks JSON.
+TEST(ExternalTask, WhatAProgramCannotIsToldAtTheStart) {
+    const std::string script =
+        R"(read hello; echo '{"protocol": 1, "observations": 1, "actions": 1}'; read end)";
+    const auto refusal = [&](const char* key, const char* value) -> std::string {
+        nlohmann::json json = settings({"sh", "-c", script});
+        json[key] = value;
+        try {
+            static_cast<void>(make(json));
+        } catch (const ConfigError& error) {
+            return error.what();
+        }
+        return "nothing was refused";
+    };
+    EXPECT_THAT(refusal("level", "network"), HasSubstr("level policy (task.level is network)"));
+    EXPECT_THAT(refusal("frames", "msgpack"), HasSubstr("frames json (task.frames is msgpack)"));
+    EXPECT_EQ(refusal("frames", "json"), "nothing was refused");
+}
+
+/// One network breaks the program: the other has the fitness that it has without it.
+using Way = std::tuple<Speech, const char*>;
+class WithOneNetwork : public ::testing::TestWithParam<Way> {};
 
 TEST_P(WithOneNetwork, OnlyThatOneGetsTheWorst) {
-    const auto made = misbehaving(std::string(GetParam()) + ":2", patience);
-    Numbers networks({1, 2, 3});
+    const auto& [speech, mode] = GetParam();
+    const auto made = misbehaving(speech, std::string(mode) + ":2");
+    Numbers networks({1, 2});
     const std::vector<double> fitness = evaluate(*made->task, networks);
     EXPECT_EQ(fitness[0], 1);
     EXPECT_TRUE(std::isnan(fitness[1]));
-    EXPECT_EQ(fitness[2], 3);
     EXPECT_THAT(made->warnings, ElementsAre(HasSubstr("a network gets the worst fitness")));
     EXPECT_THAT(made->warnings, Each(Not(HasSubstr("in time"))));
 }
-INSTANTIATE_TEST_SUITE_P(Ways, WithOneNetwork,
-                         ::testing::Values("exit", "signal", "garbage", "empty", "list", "nan",
-                                           "huge", "infinite", "binary", "nested", "few", "many",
-                                           "wide", "text", "null", "twice", "error"));
 
-class Silent : public ::testing::TestWithParam<const char*> {};
-
-TEST_P(Silent, ProgramsAreEndedInTime) {
-    const auto made = misbehaving(GetParam(), 1.0);
-    Numbers network({1});
-    EXPECT_THAT(evaluate(*made->task, network), ElementsAre(IsNan()));
-    EXPECT_THAT(made->warnings, ElementsAre(HasSubstr("no answer in time")));
+std::string way_name(const ::testing::TestParamInfo<Way>& info) {
+    std::string name = std::get<1>(info.param);
+    std::ranges::replace(name, ' ', '_');
+    return name;
 }
-INSTANTIATE_TEST_SUITE_P(Ways, Silent, ::testing::Values("hang", "half", "stop", "close"));
+
+using ::testing::Combine;
+using ::testing::Values;
+INSTANTIATE_TEST_SUITE_P(PolicyJson, WithOneNetwork,
+                         Combine(Values(Speech{"policy", "json"}),
+                                 Values("exit", "signal", "garbage", "empty", "list", "nan", "huge",
+                                        "infinite", "binary", "nested", "few", "many", "wide",
+                                        "text", "null", "twice", "missing", "error")),
+                         way_name);
+INSTANTIATE_TEST_SUITE_P(PolicyMsgpack, WithOneNetwork,
+                         Combine(Values(Speech{"policy", "msgpack"}),
+                                 Values("exit", "signal", "garbage", "empty", "list", "nan", "huge",
+                                        "infinite", "binary", "nested", "few", "many", "wide",
+                                        "text", "null", "twice", "error", "short", "truncated",
+                                        "oversize", "line", "lying list", "lying bytes",
+                                        "lying map", "extension", "uneven", "number key", "maybe")),
+                         way_name);
+INSTANTIATE_TEST_SUITE_P(NetworkJson, WithOneNetwork,
+                         Combine(Values(Speech{"network", "json"}),
+                                 Values("exit", "signal", "garbage", "empty", "list", "nan",
+                                        "infinite", "binary", "nested", "few", "many", "wide",
+                                        "text", "null", "twice", "missing", "error")),
+                         way_name);
+INSTANTIATE_TEST_SUITE_P(NetworkMsgpack, WithOneNetwork,
+                         Combine(Values(Speech{"network", "msgpack"}),
+                                 Values("exit", "signal", "garbage", "empty", "list", "nan",
+                                        "infinite", "binary", "nested", "few", "many", "wide",
+                                        "text", "null", "twice", "error", "short", "truncated",
+                                        "oversize", "line", "lying list", "lying bytes",
+                                        "lying map", "extension", "uneven", "number key")),
+                         way_name);
+
+/// All at once: each waits for its time to pass.
+TEST(ExternalTask, SilentProgramsAreEndedInTime) {
+    const std::vector<Way> ways{
+        {{"policy", "json"}, "hang"},     {{"policy", "json"}, "half"},
+        {{"policy", "json"}, "stop"},     {{"policy", "json"}, "close"},
+        {{"policy", "msgpack"}, "half"},  {{"policy", "msgpack"}, "long"},
+        {{"network", "json"}, "hang"},    {{"network", "json"}, "half"},
+        {{"network", "msgpack"}, "half"}, {{"network", "msgpack"}, "long"},
+        {{"network", "msgpack"}, "stop"}, {{"network", "msgpack"}, "close"}};
+    std::vector<std::future<void>> waiting;
+    for (const auto& [speech, mode] : ways)
+        waiting.push_back(std::async(std::launch::async, [speech = speech, mode = mode] {
+            const auto made = misbehaving(speech, mode, 2.0);
+            Numbers network({1});
+            EXPECT_THAT(evaluate(*made->task, network), ElementsAre(IsNan()));
+            EXPECT_THAT(made->warnings, ElementsAre(HasSubstr("no answer in time")))
+                << speech.level << ' ' << speech.frames << ' ' << mode;
+        }));
+    for (std::future<void>& one : waiting) one.get();
+}
+
+/// What was said too much is found when the next message is due.
+TEST(ExternalTask, ASecondAnswerIsNone) {
+    for (const Speech& speech : {Speech{"network", "json"}, Speech{"network", "msgpack"}}) {
+        const auto made = misbehaving(speech, "talks");
+        Numbers network({1});
+        EXPECT_THAT(evaluate(*made->task, network), ElementsAre(1));
+        EXPECT_THAT(evaluate(*made->task, network), ElementsAre(1)) << "by a new program";
+        EXPECT_TRUE(made->warnings.empty());
+    }
+}
 
 TEST(ExternalTask, AProgramThatAlwaysFailsEndsTheShard) {
     const auto made = misbehaving("exit");
@@ -236,6 +392,15 @@ TEST(ExternalTask, SettingsAreChecked) {
     json = settings(simulator("well"));
     json["seconds"] = 0;
     refused(json, "task.seconds");
+    json = settings(simulator("well"));
+    json["batch"] = 4;
+    refused(json, "task.batch is 4 (at level policy");
+    json["level"] = "network";
+    json["steps"] = 100;
+    refused(json, "task.steps is 100 (at level network");
+    json = settings(simulator("well"));
+    json["frames"] = "smoke";
+    refused(json, "task.frames");
 }
 
 }  // namespace

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cambrian/evolve/tasks/external/program_pool.hpp"
+
+namespace cambrian::evolve {
+
+/// Neighbouring networks that one program works on.
+struct NetworkGroup {
+    std::size_t first = 0;
+    std::size_t count = 0;
+    bool retried = false;  ///< A part of one that failed: a new program tries it.
+    bool again = false;    ///< It failed alone before.
+};
+
+/// A program at work on a group, until it fails.
+class ProgramLane {
+  public:
+    ProgramLane(ProgramPool& pool, const NetworkGroup& group) : pool_(pool), group_(group) {
+        attempt([this](ExternalProgram*) {
+            program_ = group_.retried ? pool_.get().start() : pool_.get().take();
+        });
+    }
+
+    [[nodiscard]] const NetworkGroup& group() const { return group_; }
+    [[nodiscard]] const std::optional<std::string>& failure() const { return failure_; }
+    [[nodiscard]] bool works() const { return !failure_; }
+
+    /// Does something with the program, unless it has failed; a ChildFailure is the end of it.
+    template <class Action>
+    void attempt(const Action& action) {
+        if (failure_) return;
+        try {
+            action(program_.get());
+        } catch (const ChildFailure& failure) {
+            failure_ = failure.what();
+            program_.reset();
+        }
+    }
+    /// The program goes back to the others.
+    void finish() { pool_.get().give_back(std::move(program_)); }
+
+  private:
+    std::reference_wrapper<ProgramPool> pool_;
+    NetworkGroup group_;
+    std::unique_ptr<ExternalProgram> program_;
+    std::optional<std::string> failure_;
+};
+
+/// How networks are divided among programs.
+struct LaneSettings {
+    std::int64_t programs = 1;  ///< At work at the same time.
+    std::size_t group = 0;      ///< Networks of a group, at most; 0: all that there are.
+};
+
+/// Evaluates the groups of some lanes and writes the fitness of their networks, wherever a lane
+/// works to the end.
+using LaneWork = std::function<void(std::span<ProgramLane> lanes, std::span<double> fitness)>;
+
+/// The fitness of every network, NaN for one with which the program failed twice, alone. Where a
+/// program fails, its networks are tried again in halves by a new one, so that no network answers
+/// for another. Throws ChildFailure when the program fails whatever it is given.
+[[nodiscard]] std::vector<double> fitness_by_lanes(ProgramPool& pool, std::size_t networks,
+                                                   const LaneSettings& settings,
+                                                   const LaneWork& work);
+
+}  // namespace cambrian::evolve

@@ -1,0 +1,62 @@
+"""Parts of the client by themselves: MessagePack, and what a policy refuses."""
+import random
+import struct
+import sys
+
+sys.path.insert(0, sys.argv[1])
+import cambrian  # noqa: E402
+
+
+def refused(kind, body):
+    try:
+        body()
+    except kind as error:
+        return str(error)
+    raise AssertionError("nothing was refused")
+
+
+VALUES = [None, True, False, 0, 127, 128, -1, -32, -33, 2**53, 2**64 - 1, -2**63, 0.1, -1e300, "", "é" * 40, b"", b"\x00" * 300,
+          [], [1, [2.5, {"a": None}]], {"x": [0.5] * 20, "y": {}}]
+for value in VALUES:
+    assert cambrian.unpack(cambrian.pack(value)) == value, value
+# Shorter forms, which others write.
+for data, value in [(b"\xcc\xff", 255), (b"\xcd\x01\x00", 256), (b"\xd0\x80", -128), (b"\xd1\xff\x00", -256),
+                    (b"\xca" + struct.pack(">f", 0.5), 0.5), (b"\xa1a", "a"), (b"\xd9\x01a", "a"), (b"\x92\x01\x02", [1, 2]),
+                    (b"\xdc\x00\x01\xc0", [None]), (b"\x81\xa1a\x01", {"a": 1}), (b"\xc4\x02ab", b"ab")]:
+    assert cambrian.unpack(data) == value, data
+for data in (b"", b"\xc1", b"\xdd\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff", b"\xa5ab", b"\xcb\x00", b"\x01\x02", b"\xd4\x01\x00"):
+    refused(ValueError, lambda: cambrian.unpack(data))
+refused(TypeError, lambda: cambrian.pack(object()))
+draws = random.Random(1)
+for _ in range(2000):  # Any bytes are a value or refused.
+    data = bytes(draws.randrange(256) for _ in range(draws.randrange(12)))
+    try:
+        value = cambrian.unpack(data)
+    except (ValueError, TypeError):
+        continue
+    assert value != value or cambrian.unpack(cambrian.pack(value)) == value or "nan" in str(value), data
+
+GRID = {"depth": 1, "rows": 1, "cols": 1, "layers_per_cell": 4}
+DENSE = {"type": "dense", "in": 2, "out": 1, "bias": True, "activation": "linear"}
+TENSORS = {"head.weight": [[2.0, 3.0]], "head.bias": [0.5]}
+
+
+def policy(**changes):
+    structure = {"grid": GRID, "layers": [], "head": DENSE, "links": []}
+    structure.update(changes)
+    return cambrian.Policy(structure, TENSORS)
+
+
+assert policy()([1.0, 10.0]) == [32.5]
+layer = dict(DENSE, at=[0, 0, 0, 0], enabled=True)
+assert "layer lstm (slot.0)" in refused(ValueError, lambda: policy(layers=[dict(layer, type="lstm")]))
+assert "layer residual (slot.0)" in refused(ValueError, lambda: policy(layers=[dict(layer, type="residual", layers=[])]))
+assert "layer softmax (head)" in refused(ValueError, lambda: policy(head=dict(DENSE, type="softmax")))
+assert "mode mesh" in refused(ValueError, lambda: policy(mode="mesh"))
+assert "image" in refused(ValueError, lambda: policy(input=[1, 2, 1]))
+assert "tied" in refused(ValueError, lambda: policy(head=dict(DENSE, tied="slot.0.table")))
+assert "activation_dtype" in refused(ValueError, lambda: policy(head=dict(DENSE, activation_dtype="int8")))
+assert "plastic" in refused(ValueError, lambda: policy(head={"type": "neurons", "plastic": True}))
+for name, activation in cambrian.ACTIVATIONS.items():
+    for x in (-800.0, -1.0, 0.0, 1.0, 800.0):
+        assert isinstance(activation(x), float), (name, x)
