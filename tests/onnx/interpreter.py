@@ -10,8 +10,10 @@ REAL32, INT32, INT64, TEXT, BOOLEAN, REAL64 = 1, 6, 7, 8, 9, 11
 
 
 class Tensor:
+    rounds = True  # Float32 to its precision; else all real numbers are doubles.
+
     def __init__(self, kind, shape, data):
-        if kind == REAL32:
+        if kind == REAL32 and Tensor.rounds:
             data = list(array("f", data))
         self.kind, self.shape, self.data = kind, tuple(shape), data
         if len(data) != math.prod(self.shape):
