@@ -16,7 +16,7 @@ engine/layers/support engine/layers/custom engine/layers/convolution engine/laye
 engine/io engine/io/csv engine/text/unicode engine/text engine/text/chat engine/text/training
 engine/network engine/network/archive engine/network/builders engine/network/bytecode engine/network/observe
 engine/generation engine/models
-engine/reference engine/check
+engine/reference engine/check engine/onnx
 engine/cpu/execution engine/cpu/gemm engine/cpu/conv engine/cpu/kernels engine/cpu/fused engine/cpu/lanes
 engine/cpu/bytecode engine/cpu
 engine/train

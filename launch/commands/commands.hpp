@@ -244,8 +244,8 @@ inline constexpr std::string_view residual_graft_mode = "residual_graft";
 [[nodiscard]] int splice_command(const CommandContext& context, const SpliceOptions& options);
 
 struct ConvertOptions {
-    std::string input;  ///< .cmb, .safetensors, .json or the folder of a model, as the output.
-    std::string output;
+    std::string input;    ///< .cmb, .safetensors, .json or the folder of a model.
+    std::string output;   ///< As the input, or .onnx.
     std::string dtype;    ///< Of tensors written; empty: F32.
     std::string network;  ///< A config with the structure of a .safetensors read.
     std::vector<std::string> renames;
@@ -253,6 +253,7 @@ struct ConvertOptions {
     bool inference =
         false;           ///< A .safetensors written holds codes and no masters; `dtype` is theirs.
     bool force = false;  ///< Weights may become zero, or be limited, by the type.
+    bool raw = false;    ///< A .onnx written takes rows and gives outputs as they are.
     std::string family;  ///< Of a folder written, or else of a model read; empty: not given.
     std::optional<std::uint64_t> shard_bytes;  ///< Of a folder written.
     models::UniversalOptions model;            ///< Of a model read.

@@ -111,6 +111,18 @@ evolve::Preparation preparation_of(const std::string& network_path,
                                : evolve::plain_preparation(network.genome.blueprint);
 }
 
+std::int64_t shown_steps(const distributed::NetworkFile& network,
+                         const evolve::Preparation& preparation) {
+    const auto identity = nlohmann::json::parse(network.identity_json, nullptr, false);
+    const nlohmann::json::json_pointer type("/task/type");
+    const nlohmann::json::json_pointer steps("/task/steps");
+    const bool shown = identity.is_object() && identity.contains(type) &&
+                       identity.contains(steps) && identity.at(type) == "dataset" &&
+                       preparation.sequence_rows > 1 &&
+                       identity.at(steps) == preparation.sequence_rows;
+    return shown ? preparation.sequence_rows : 1;
+}
+
 std::optional<evolve::Preparation> child_preparation(const NamedNetwork& fitter,
                                                      const NamedNetwork& other, std::string& note) {
     const auto& own = fitter.file.preparation;

@@ -294,6 +294,7 @@ void CommandLine::add_convert() {
             "--rename fc1=slot.0 --rename fc2=head\n"
             "  cambrian convert runs/xor-1/best.cmb network.json\n"
             "  cambrian convert network.json fresh.cmb --seed 3\n"
+            "  cambrian convert runs/xor-1/best.cmb best.onnx\n"
             "  cambrian convert Llama-folder llama.cmb\n"
             "  cambrian convert llama.cmb other-folder --family llama --shard-size 2GB\n"
             "  cambrian convert mlp.safetensors mlp.cmb --family torch --activation relu",
@@ -301,7 +302,8 @@ void CommandLine::add_convert() {
     sub.add_option("INPUT", convert_.input,
                    "A .cmb, .safetensors or .json file, or the folder or index of a model")
         ->required();
-    sub.add_option("OUTPUT", convert_.output, "Another one; a folder with --family")->required();
+    sub.add_option("OUTPUT", convert_.output, "Another one, or a .onnx; a folder with --family")
+        ->required();
     sub.add_option("--dtype", convert_.dtype,
                    "Type of the weights of tensors written, such as F16; else F32");
     sub.add_flag("--inference", convert_.inference,
@@ -311,6 +313,8 @@ void CommandLine::add_convert() {
     sub.add_flag("--force", convert_.force,
                  "Convert even where more than one weight in a hundred would become zero or be "
                  "limited");
+    sub.add_flag("--raw", convert_.raw,
+                 "Of a .onnx: rows as the network sees them in, outputs as it gives them out");
     sub.add_option("--network", convert_.network,
                    "Config whose network the weights of a .safetensors belong to");
     sub.add_option("--rename", convert_.renames,

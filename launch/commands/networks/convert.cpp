@@ -18,7 +18,9 @@
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/output_file.hpp"
 #include "cambrian/launch/convert/model_conversion.hpp"
+#include "cambrian/launch/convert/network_preparation.hpp"
 #include "cambrian/launch/convert/network_source.hpp"
+#include "cambrian/launch/convert/onnx_model.hpp"
 #include "cambrian/launch/convert/tensor_conversion.hpp"
 #include "cambrian/launch/show/structure_text.hpp"
 
@@ -76,7 +78,8 @@ Read read_folder(const CommandContext&, const ConvertOptions& options) {
                       given);
 }
 
-std::string write_cmb(const NetworkFile& file, const ConvertOptions& options) {
+std::string write_cmb(const CommandContext&, const NetworkFile& file,
+                      const ConvertOptions& options) {
     write_output(options.output, distributed::encode(file));
     return "";
 }
@@ -98,7 +101,8 @@ NetworkFile in_format(NetworkFile file, const std::string& dtype) {
     return file;
 }
 
-std::string write_tensors(const NetworkFile& file, const ConvertOptions& options) {
+std::string write_tensors(const CommandContext&, const NetworkFile& file,
+                          const ConvertOptions& options) {
     if (options.inference) {
         write_output(options.output,
                      encode(distributed::to_inference(in_format(file, options.dtype))));
@@ -112,29 +116,43 @@ std::string write_tensors(const NetworkFile& file, const ConvertOptions& options
     return "";
 }
 
-std::string write_folder(const NetworkFile& file, const ConvertOptions& options) {
+std::string write_folder(const CommandContext&, const NetworkFile& file,
+                         const ConvertOptions& options) {
     models::SaveOptions settings;
     settings.type = output_type(options);
     if (options.shard_bytes) settings.shard_bytes = *options.shard_bytes;
     return write_model(options.output, options.family, file, settings);
 }
 
-std::string write_json(const NetworkFile& file, const ConvertOptions& options) {
+std::string write_json(const CommandContext&, const NetworkFile& file,
+                       const ConvertOptions& options) {
     const Json config{{"network", network_section(file.genome.blueprint)}};
     const std::string text = config.dump(2) + "\n";
     write_output(options.output, std::as_bytes(std::span(text)));
     return "";
 }
 
+std::string write_onnx(const CommandContext& context, const NetworkFile& file,
+                       const ConvertOptions& options) {
+    std::optional<evolve::Preparation> preparation;
+    if (!options.raw)
+        preparation = preparation_of(options.input, file, {}, context.tasks, context.genomes);
+    const OnnxModel model = onnx_model(options.input, file, preparation);
+    write_output(options.output, std::as_bytes(std::span(model.bytes)));
+    return model.lines;
+}
+
 /// One row of the table of formats, by the ending of a file.
 struct FileFormat {
     std::string_view ending;  ///< Empty: a model in a folder.
-    Read (*read)(const CommandContext&, const ConvertOptions&) = nullptr;
-    std::string (*write)(const NetworkFile&, const ConvertOptions&) = nullptr;
+    Read (*read)(const CommandContext&, const ConvertOptions&) = nullptr;  ///< Null: only written.
+    std::string (*write)(const CommandContext&, const NetworkFile&,
+                         const ConvertOptions&) = nullptr;
 };
 constexpr std::array formats{FileFormat{".cmb", read_cmb, write_cmb},
                              FileFormat{".safetensors", read_tensors, write_tensors},
-                             FileFormat{".json", read_json, write_json}};
+                             FileFormat{".json", read_json, write_json},
+                             FileFormat{".onnx", nullptr, write_onnx}};
 constexpr FileFormat folder_format{"", read_folder, write_folder};
 
 const FileFormat* format_by_ending(const std::string& path) {
@@ -158,6 +176,10 @@ const FileFormat& input_format(const ConvertOptions& options) {
     if (is_model(options.input)) return folder_format;
     const FileFormat* format = format_by_ending(options.input);
     if (format == nullptr) refuse_ending(options.input, ", and folders of models");
+    if (format->read == nullptr)
+        throw ConfigError(fmt::format(
+            "{} cannot be read (models of ONNX are only written) name the .cmb that it was made of",
+            options.input));
     // Names of others, where a family is told.
     const bool of_others =
         format->ending == ".safetensors" && !options.family.empty() && !writes_model(options);
@@ -167,7 +189,7 @@ const FileFormat& input_format(const ConvertOptions& options) {
 const FileFormat& output_format(const ConvertOptions& options) {
     if (const FileFormat* format = format_by_ending(options.output)) return *format;
     if (options.family.empty() || options.family == models::auto_family)
-        refuse_ending(options.output, "; a folder with the --family to write");
+        refuse_ending(options.output, ", .onnx; a folder with the --family to write");
     return folder_format;
 }
 
@@ -198,6 +220,7 @@ void check_options(const ConvertOptions& options, const FileFormat& from, const 
            "only .safetensors name their tensors");
     refuse(options.force && !writes_tensors && !writes_folder, "--force",
            "only a --dtype loses weights");
+    refuse(options.raw && to.ending != ".onnx", "--raw", "only .onnx prepare rows");
     refuse(options.seed && from.ending != ".json", "--seed", "only a .json has no weights");
     refuse(options.inference && !writes_tensors, "--inference", "only .safetensors hold codes");
     refuse(options.inference && !options.renames.empty(), "--rename",
@@ -238,7 +261,7 @@ int convert_command(const CommandContext& context, const ConvertOptions& options
     const Read read = from.read(context, options);
     const bool rounds = (to.ending == ".safetensors" || to.ending.empty()) && !options.inference;
     const std::string loss = rounds ? rounding_line(read.file, options) : "";
-    const std::string written = to.write(read.file, options);
+    const std::string written = to.write(context, read.file, options);
     context.out << fmt::format("{}: {}\n{}{}{}", options.output,
                                structure_line(Network(read.file.genome.blueprint)), read.lines,
                                written, loss);

@@ -50,19 +50,6 @@ std::vector<RowsAtOnce> parts_of(const Network& network, const evolve::Preparati
     return parts;
 }
 
-/// Steps that its task showed every row for (task.steps of a dataset), 1 where rows were rows.
-std::int64_t steps_of(const distributed::NetworkFile& network,
-                      const evolve::Preparation& preparation) {
-    const auto identity = nlohmann::json::parse(network.identity_json, nullptr, false);
-    const nlohmann::json::json_pointer type("/task/type");
-    const nlohmann::json::json_pointer steps("/task/steps");
-    const bool shown = identity.is_object() && identity.contains(type) &&
-                       identity.contains(steps) && identity.at(type) == "dataset" &&
-                       preparation.sequence_rows > 1 &&
-                       identity.at(steps) == preparation.sequence_rows;
-    return shown ? preparation.sequence_rows : 1;
-}
-
 /// What a network answers to each row after it has seen it for so many steps.
 std::vector<float> answers_to_shown(Backend& backend, const evolve::Genome& genome,
                                     std::span<const float> rows, std::int64_t steps) {
@@ -136,7 +123,7 @@ Answering answering(const CommandContext& context, const InferOptions& options,
                     << " does not say how its rows are prepared: columns are read by position, as "
                        "they are\n";
     one.rows = read_rows(input, one.preparation);
-    const std::int64_t steps = options.raw ? 1 : steps_of(one.file, one.preparation);
+    const std::int64_t steps = options.raw ? 1 : shown_steps(one.file, one.preparation);
     const std::vector<RowsAtOnce> parts =
         parts_of(Network(one.file.genome.blueprint), one.preparation, one.rows.table.rows);
     context.err << prepared_notes(one.rows, parts, one.preparation);
