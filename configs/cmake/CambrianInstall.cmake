@@ -38,6 +38,8 @@ endif()
 file(GLOB experiments ${PROJECT_SOURCE_DIR}/configs/*.json)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/plugins DESTINATION ${CMAKE_INSTALL_DATADIR}/cambrian/configs
   PATTERN build EXCLUDE)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/python DESTINATION ${CMAKE_INSTALL_DATADIR}/cambrian/configs
+  PATTERN __pycache__ EXCLUDE)
 install(FILES ${experiments} DESTINATION ${CMAKE_INSTALL_DATADIR}/cambrian/configs)
 
 set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/cambrian)
