@@ -56,7 +56,8 @@ TEST(NetworkFile, DescribesItsTensorsInTheOrderOfItsWeights) {
     NetworkFile file;
     file.genome = evolve::sample_genome(
         blueprint_from_json(nlohmann::json::parse(R"({"input": [4], "layers": [
-            {"type": "dense", "out": 3, "dtype": "int8"}, {"type": "dense", "out": 2}],
+            {"type": "dense", "out": 3, "dtype": "int8"}, {"type": "dense", "out": 5},
+            {"type": "dense", "out": 2}],
             "links": [{"from": 0, "to": 1}]})")),
         rng, 0);
     const Container container = opened(file);
