@@ -105,11 +105,13 @@ inline constexpr std::array<std::string_view, 3> logged_individuals_names{"all",
 /// What is written of a run beside its results.
 struct LogSettings {
     LoggedIndividuals individuals = LoggedIndividuals::survivors;
-    double interval = 10.0;  ///< Seconds between lines of an output that is no terminal.
+    double interval = 10.0;    ///< Seconds between lines of an output that is no terminal.
+    bool tensorboard = false;  ///< Whether there are events for TensorBoard.
 
     static constexpr auto fields = std::tuple{
         Field{"individuals", &LogSettings::individuals},
         Field{"interval", &LogSettings::interval},
+        Field{"tensorboard", &LogSettings::tensorboard},
     };
 };
 

@@ -121,7 +121,8 @@ LoggedParts logged_parts(const Experiment& experiment) {
             experiment.variation.complexity.on(),
             uses_formats(experiment),
             !experiment.changes.empty(),
-            prices_products(experiment)};
+            prices_products(experiment),
+            experiment.log.tensorboard};
 }
 
 GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,
@@ -165,13 +166,18 @@ GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengt
     if (last) {
         amend(*last);
     }
+    if (parts_.events) {
+        events_.emplace(directory / names[0], false);
+    }
 }
 
 void GenerationLog::append(const GenerationReport& report, const GenerationColumns& columns,
                            std::span<const RankSeconds> seconds) {
     last_line_ = generations_.length();
     before_last_line_ = generations_.checksum();
-    append_generation(generations_.pending(), report);
+    std::string line;
+    append_generation(line, report);
+    generations_.pending() += line;
     if (parts_.individuals != LoggedIndividuals::none) {
         append_individuals(columns);
     }
@@ -190,6 +196,10 @@ void GenerationLog::append(const GenerationReport& report, const GenerationColum
     // generations.csv last: a line there means the generation's other lines are there too.
     timings_.flush();
     generations_.flush();
+    if (events_) {
+        events_->append(line);
+        events_->flush();
+    }
 }
 
 void GenerationLog::append_individuals(const GenerationColumns& columns) {
@@ -244,9 +254,15 @@ void GenerationLog::append_species(const GenerationColumns& columns) {
 }
 
 void GenerationLog::amend(const GenerationReport& report) {
+    std::string line;
+    append_generation(line, report);
     generations_.cut(last_line_);
-    append_generation(generations_.pending(), report);
+    generations_.pending() += line;
     generations_.flush();
+    if (events_) {
+        events_->amend(line);
+        events_->flush();
+    }
 }
 
 void GenerationLog::sync() {
@@ -257,6 +273,9 @@ void GenerationLog::sync() {
         }
     }
     generations_.sync();
+    if (events_) {
+        events_->sync();
+    }
 }
 
 GenerationLog::Lengths GenerationLog::lengths() const {

@@ -11,6 +11,7 @@
 #include "cambrian/distributed/generation/round.hpp"
 #include "cambrian/distributed/generation/shard_scores.hpp"
 #include "cambrian/distributed/run.hpp"
+#include "cambrian/evolve/runs/event_log.hpp"
 #include "cambrian/evolve/runs/run_file.hpp"
 #include "cambrian/evolve/variation/birth.hpp"
 
@@ -40,16 +41,17 @@ struct LoggedParts {
     bool bytes = false;       ///< Whether number formats are in use.
     bool task = false;        ///< Whether the task changes.
     bool products = false;    ///< Whether multiplications have a price.
+    bool events = false;      ///< Whether TensorBoard is told of the lines.
 };
 /// Whether networks of a run may have weights in number formats, or bytes of them count.
 [[nodiscard]] bool uses_formats(const Experiment& experiment);
 [[nodiscard]] LoggedParts logged_parts(const Experiment& experiment);
 
-/// generations.csv, individuals.cmb, islands.csv, species.csv and timings.csv of a run directory.
-/// All but the last depend on the identity of the run and on LoggedParts only: numbers of tables
-/// are in their shortest form that reads back the same. The last line of generations.csv is not
-/// final: the end of a run may add a validation to it, which a run that goes on from there must
-/// take back.
+/// generations.csv, individuals.cmb, islands.csv, species.csv and timings.csv of a run directory,
+/// and generations.csv as events of TensorBoard, see EventLog. All but the last two depend on the
+/// identity of the run and on LoggedParts only: numbers of tables are in their shortest form that
+/// reads back the same. The last line of generations.csv is not final: the end of a run may add a
+/// validation to it, which a run that goes on from there must take back.
 class GenerationLog {
   public:
     static constexpr std::size_t files = 5;
@@ -96,8 +98,9 @@ class GenerationLog {
     std::optional<AppendFile> islands_;      ///< None where there is one island.
     std::optional<AppendFile> species_;      ///< None where there are no species.
     AppendFile timings_;
-    std::uint64_t last_line_ = 0;  ///< Where the last generation's line begins.
-    Hash128 before_last_line_;     ///< Checksum of what is before it.
+    std::optional<EventLog> events_;  ///< None where nobody asks for them.
+    std::uint64_t last_line_ = 0;     ///< Where the last generation's line begins.
+    Hash128 before_last_line_;        ///< Checksum of what is before it.
 };
 
 }  // namespace cambrian::distributed

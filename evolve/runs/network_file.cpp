@@ -6,15 +6,20 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
+#include "cambrian/engine/network/network.hpp"
+#include "cambrian/engine/network/weight_formats.hpp"
+#include "cambrian/engine/weights/dtype.hpp"
 
 namespace cambrian::distributed {
 
 namespace {
 
+constexpr const char* structure_section = "structure";
 constexpr const char* preparation_section = "preparation";
 
 /// An identity is a config; the length of a genome is its network's.
@@ -31,6 +36,27 @@ std::optional<evolve::Preparation> preparation_in(const Container& container,
         return std::nullopt;
     }
     return evolve::decode_preparation(container.section(preparation_section), source);
+}
+
+/// {"network": .., "weights": [{"name": "slot.0.weight", "shape": [3, 2]}, ..]}: tensors in the
+/// order of the weights, each with its number format where that is not float32.
+std::string structure_text(const Blueprint& blueprint) {
+    using nlohmann::ordered_json;
+    const Network network(blueprint);
+    ordered_json tensors = ordered_json::array();
+    std::int64_t offset = 0;
+    for (std::size_t i = 0; i < network.weights().size(); ++i) {
+        const WeightRange& range = network.weights()[i];
+        CAMBRIAN_ASSERT(range.offset == offset);
+        offset += range.count;
+        const auto extents = range.parameter.shape.extents();
+        tensors.push_back({{"name", network.weight_name(i)},
+                           {"shape", std::vector<std::int64_t>(extents.begin(), extents.end())}});
+        if (const auto encoded = encoded_range(network.blueprint(), range))
+            tensors.back()["dtype"] = dtype_names[static_cast<std::size_t>(encoded->dtype)];
+    }
+    return ordered_json{{"network", network_section(blueprint)}, {"weights", std::move(tensors)}}
+        .dump();
 }
 
 }  // namespace
@@ -70,6 +96,9 @@ std::vector<std::byte> encode(const NetworkFile& file) {
     Container container{"network", {}};
     container.add("about", about.take());
     container.add("genome", evolve::encode(file.genome));
+    const std::string structure = structure_text(file.genome.blueprint);
+    const auto bytes = std::as_bytes(std::span(structure));
+    container.add(structure_section, {bytes.begin(), bytes.end()});
     if (file.preparation) {
         container.add(preparation_section, evolve::encode(*file.preparation));
     }

@@ -15,8 +15,11 @@
 
 namespace cambrian::distributed {
 
-/// 2: a section "preparation", which a file may lack.
-inline constexpr std::uint32_t network_format = 2;
+/// 2: a section "preparation", which a file may lack. 3: a section "structure", JSON for readers
+/// that do not know layers, as configs/python/cambrian_read.py: the network as a config has it, and
+/// names and shapes of its weights. What the file holds is in "genome"; this one is never read
+/// here.
+inline constexpr std::uint32_t network_format = 3;
 inline constexpr std::uint32_t oldest_network_format = 1;
 
 /// A network on disk (best.cmb): the genome, where it comes from and the identity keys of its run.

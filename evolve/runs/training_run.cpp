@@ -15,6 +15,7 @@
 #include "cambrian/engine/network/observe/observer.hpp"
 #include "cambrian/engine/train/targets.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
+#include "cambrian/evolve/runs/event_log.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/evolve/runs/run_directory.hpp"
@@ -71,6 +72,8 @@ class Run {
         if (epochs_->length() == 0) epochs_->pending() += header_of_epochs();
         if (timings_->length() == 0) timings_->pending() += timings_header;
         write_checkpoint();
+        if (job.tensorboard)
+            events_.emplace(directory_.path() / "epochs.csv", trainer_.individuals() > 1);
     }
 
     TrainingResult train(const std::atomic<int>& interrupt) {
@@ -152,6 +155,7 @@ class Run {
     void write_checkpoint() {
         for (auto* log : {&epochs_, &timings_, &observations_})
             if (*log) (*log)->sync();
+        if (events_) events_->sync();
         write_training_checkpoint(checkpoint_path(),
                                   {.identity_json = identity(),
                                    .arithmetic = arithmetic_,
@@ -226,6 +230,7 @@ class Run {
         epochs_->flush();
         timings_->flush();
         if (observations_) observations_->flush();
+        if (events_) events_->flush();
         if (now() - told_ >= seconds_between_states) {
             told_ = now();
             write_status("running", std::nullopt, "");
@@ -246,7 +251,7 @@ class Run {
         const auto accuracy = [&](const Score& of) {
             return accuracy_ ? fmt::format("{}", of.accuracy) : std::string();
         };
-        std::string& text = epochs_->pending();
+        std::string text;
         text += fmt::format("{},{},{},{},{},", epoch, individual,
                             static_cast<float>(score.learning_rate), score.train.loss,
                             accuracy(score.train));
@@ -258,6 +263,8 @@ class Run {
             text +=
                 fmt::format(",{},{}", static_cast<float>(aim.budget), static_cast<float>(aim.gap));
         text += '\n';
+        epochs_->pending() += text;
+        if (events_) events_->append(text);
     }
 
     /// The one with the lowest watched loss so far.
@@ -408,6 +415,7 @@ class Run {
     Trainer trainer_;
     std::optional<AppendFile> epochs_;
     std::optional<AppendFile> timings_;
+    std::optional<EventLog> events_;  ///< Of epochs.csv, for TensorBoard.
     std::optional<Kept> kept_;
     std::optional<AppendFile> observations_;
     std::unique_ptr<HttpLines> sent_;

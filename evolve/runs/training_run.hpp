@@ -40,6 +40,7 @@ struct TrainingJob {
     std::shared_ptr<const evolve::InitialNetworks> initial;  ///< Of network.initial; else null.
     TrainingSettings settings;
     WatchSettings watch;
+    bool tensorboard = false;                     ///< Whether epochs.csv becomes events, too.
     std::vector<std::string> notes;               ///< What somebody should know at the start.
     std::vector<evolve::PluginIdentity> plugins;  ///< That the program has loaded.
     bool mixed = false;                           ///< A resume may compute with other arithmetic.
@@ -75,9 +76,10 @@ class TrainingReporter {
 
 /// Trains in the run directory: config.json, epochs.csv (a line for each individual and epoch, the
 /// same bytes for any number of threads), timings.csv, best.cmb (the best individual at its best),
-/// last.cmb (the same one at the end), initial.cmb (a copy of network.initial, where there is one),
-/// training.cmb (what a resumed training goes on from) and status.json. When `interrupt` becomes
-/// non-zero the training ends before its next step, with what is done saved.
+/// last.cmb (the same one at the end), events of TensorBoard where the job says so, initial.cmb (a
+/// copy of network.initial, where there is one), training.cmb (what a resumed training goes on
+/// from) and status.json. When `interrupt` becomes non-zero the training ends before its next step,
+/// with what is done saved.
 /// @param resume goes on with the training that the directory holds, from its last checkpoint:
 /// tables and networks become the bytes they would have been. Throws InputError where there is none
 /// or it is of another training, ConfigError where the arithmetic is another one. Without it throws

@@ -202,6 +202,7 @@ distributed::TrainingJob make_training(const ResolvedConfig& config, const Schem
     if (job.keeps_weights()) job.settings.initial_weights = job.initial->genomes.front().weights;
     job.mixed = json.at("engine").at("mixed").get<bool>();
     job.watch = watch_of(json.at("training").at("observe"));
+    job.tensorboard = json.at("log").at("tensorboard").get<bool>();
     job.plugins = schema.plugins();
     check_plugins(json, job.plugins);
     job.identity_json = identity_text(schema, *config.written);

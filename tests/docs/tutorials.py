@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the tutorials as they stand.
+"""Runs the tutorials, and the page on Python, as they stand.
 
-Usage: tutorials.py PROGRAM [FILE.md ...]; without files all of docs/tutorials.
+Usage: tutorials.py PROGRAM [FILE.md ...]; without files docs/python.md and all of docs/tutorials.
 
 The blocks ```sh of a page run one after another in an empty folder, with PROGRAM as `cambrian` and what lies beside it on the path,
 and none may fail. CAMBRIAN is share/cambrian of an installed program, else the tree. A block ```text is what the commands before
@@ -78,7 +78,8 @@ def run_page(page, program):
 
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
-    pages = [pathlib.Path(name) for name in sys.argv[2:]] or sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+    pages = [pathlib.Path(name) for name in sys.argv[2:]] or [
+        ROOT / "docs" / "python.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
     failures = [fault for fault in (run_page(page, program) for page in pages) if fault]
     print("\n".join(failures) if failures else f"{len(pages)} pages run as they stand")
     return 1 if failures or not pages else 0

@@ -538,8 +538,8 @@ TEST(Config, EqualSettingsHaveEqualIdentity) {
     EXPECT_EQ(identity({"splice.alpha=1"}), identity({"splice.alpha=1.0"}));
     EXPECT_EQ(identity({}),
               identity({"population.size=256", "engine.threads=3", "distributed.shard_size=4",
-                        "log.individuals=none", "log.interval=1", "run.stop.generations=3",
-                        "checkpoint.keep=9", "run.name=x"}));
+                        "log.individuals=none", "log.interval=1", "log.tensorboard=true",
+                        "run.stop.generations=3", "checkpoint.keep=9", "run.name=x"}));
     EXPECT_NE(identity({}), identity({"population.size=255"}));
     EXPECT_NE(identity({}), identity({"engine.math=strict"}));
 }

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "cambrian/distributed/coordinator/checkpoint.hpp"
 #include "cambrian/distributed/coordinator/journal.hpp"
@@ -138,6 +140,19 @@ TEST(FileVersions, LabelsInWordsAreRead) {
     EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_THAT(result.out,
                 testing::StartsWith("class(t+1),probability,p(rain),\"p(snow, ice)\",p(sun)\n"));
+}
+
+TEST(FileVersions, NetworksDescribeThemselves) {
+    const std::string file = "network_3_dataset.cmb";
+    const Container container = decode_container(read_file(golden(file)), file);
+    const auto bytes = container.section("structure");
+    const auto structure = nlohmann::json::parse(
+        std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    EXPECT_EQ(structure.at("weights"), nlohmann::json::parse(R"([
+        {"name": "head.weight", "shape": [3, 2]}, {"name": "head.bias", "shape": [3]}])"));
+    EXPECT_EQ(structure.at("network").at("layers").back().at("type"), "dense");
+    EXPECT_EQ(distributed::read_network(golden(file)),
+              distributed::read_network(golden("network_2_dataset.cmb")));
 }
 
 TEST(FileVersions, GenesOfNeuronsAreRead) {

@@ -46,7 +46,8 @@ def check(prefix):
                                   capture_output=True, text=True, check=False, env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"})
         if warnings.returncode != 0 or warnings.stderr.strip():
             fail(f"man says of the page: {warnings.stderr}")
-    for name in ("launch/mpi", "launch/slurm.sbatch", "configs/quickstart.json", "configs/schema.json"):
+    for name in ("launch/mpi", "launch/slurm.sbatch", "configs/quickstart.json", "configs/schema.json",
+                 "configs/python/cambrian.py", "configs/python/cambrian_read.py"):
         if not (prefix / "share" / "cambrian" / name).exists():
             fail(f"share/cambrian/{name} is missing")
     print(f"{version}: {len(commands)} commands complete and have their section")

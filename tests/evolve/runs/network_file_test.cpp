@@ -6,10 +6,12 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
+#include "cambrian/engine/network/network.hpp"
 
 namespace cambrian::distributed {
 namespace {
@@ -47,6 +49,36 @@ TEST(NetworkFile, KeepsHowRowsArePrepared) {
     without.preparation.reset();
     EXPECT_EQ(decode_network(encode(without), "file"), without);
     EXPECT_EQ(opened(file).sections.size(), opened(without).sections.size() + 1);
+}
+
+TEST(NetworkFile, DescribesItsTensorsInTheOrderOfItsWeights) {
+    RandomStream rng(random_key(3, "test"), 0);
+    NetworkFile file;
+    file.genome = evolve::sample_genome(
+        blueprint_from_json(nlohmann::json::parse(R"({"input": [4], "layers": [
+            {"type": "dense", "out": 3, "dtype": "int8"}, {"type": "dense", "out": 5},
+            {"type": "dense", "out": 2}],
+            "links": [{"from": 0, "to": 1}]})")),
+        rng, 0);
+    const Container container = opened(file);
+    const auto bytes = container.section("structure");
+    const auto structure = nlohmann::json::parse(
+        std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    EXPECT_EQ(structure.at("network"), nlohmann::json(network_section(file.genome.blueprint)));
+    const Network network(file.genome.blueprint);
+    ASSERT_EQ(structure.at("weights").size(), network.weights().size());
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i < network.weights().size(); ++i) {
+        const nlohmann::json& told = structure.at("weights")[i];
+        EXPECT_EQ(told.at("name"), network.weight_name(i));
+        EXPECT_EQ(told.contains("dtype"), network.weight_name(i) == "slot.0.weight");
+        std::int64_t elements = 1;
+        for (const nlohmann::json& extent : told.at("shape"))
+            elements *= extent.get<std::int64_t>();
+        EXPECT_EQ(network.weights()[i].offset, count);
+        count += elements;
+    }
+    EXPECT_EQ(static_cast<std::size_t>(count), file.genome.weights.size());
 }
 
 TEST(NetworkFile, APreparationThatIsNotOfTheNetworkIsRefused) {
