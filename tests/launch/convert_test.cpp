@@ -388,8 +388,9 @@ TEST_F(Convert, RefusesWrongUse) {
     std::filesystem::create_symlink(path("a.cmb"), path("link.cmb"));
     EXPECT_THAT(fails(2, {path("a.cmb"), path("link.cmb")}), HasSubstr("would replace"));
     EXPECT_THAT(
-        fails(2, {path("a.cmb"), path("a.onnx")}),
-        HasSubstr("has the ending \".onnx\" (known: .cmb, .safetensors, .json; a folder with"));
+        fails(2, {path("a.cmb"), path("a.onx")}),
+        HasSubstr(
+            "has the ending \".onx\" (known: .cmb, .safetensors, .json, .onnx; a folder with"));
     EXPECT_THAT(fails(2, {path("a.cmb"), path("b.cmb"), "--dtype", "F16"}), HasSubstr("--dtype"));
     EXPECT_THAT(fails(2, {path("a.cmb"), path("b.cmb"), "--seed", "1"}), HasSubstr("--seed"));
     EXPECT_THAT(fails(2, {path("a.cmb"), path("b.json"), "--rename", "a=b"}),

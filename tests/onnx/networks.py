@@ -118,15 +118,18 @@ class Case:
     """A network with rows, what `infer` answers, and the model."""
 
     def __init__(self, program, name, config, rng, rows, columns=None, seed=1):
-        """columns: names of the inputs of a network whose rows are prepared; else rows are as the network sees them."""
+        """config: of a network, whose weights are drawn; or a .cmb. columns: names of the inputs of a network whose rows are prepared; else rows are as the network sees them."""
         self.name, self.rows, self.prepared = name, rows, columns is not None
         stem = os.path.join(program.folder, re.sub(r"\W", "_", name))
-        with open(stem + ".json", "w") as file:
-            json.dump(config, file)
         raw = [] if self.prepared else ["--raw"]
         network, self.model = stem + ".safetensors", stem + ".onnx"
-        program.run("convert", stem + ".json", network, "--seed", str(seed))
-        changed_weights(network, rng)
+        if isinstance(config, str):
+            program.run("convert", config, network)
+        else:
+            with open(stem + ".json", "w") as file:
+                json.dump(config, file)
+            program.run("convert", stem + ".json", network, "--seed", str(seed))
+            changed_weights(network, rng)
         program.run("convert", network, self.model, *raw)
         write_rows(stem + ".csv", columns or [f"x{i}" for i in range(len(rows[0]))], rows)
         text = program.run("infer", network, "--input", stem + ".csv", *raw, "--set", "engine.backend=cpu")
@@ -208,6 +211,30 @@ def random_case(program, seed):
     return Case(program, f"random {seed}", {"task": task, "network": {"build": build}}, rng, shown, columns + current if prepared else None, seed + 1)
 
 
+def shown_case(program, layers):
+    """A network that sees every row for some steps, which the model has inside."""
+    rng = random.Random(f"shown {layers}")
+    columns = ["p", "q"]
+    rows = random_rows(rng, 12, 2, 0)
+    name = f"shown for steps, {layers[0]['type']}"
+    write_rows(os.path.join(program.folder, "shown.csv"), columns + ["y"], [row + [rng.random()] for row in rows])
+    task = {"type": "dataset", "steps": 4, "source": {"type": "csv", "files": ["shown.csv"], "inputs": columns, "targets": ["y"], "scale": 0.1}}
+    return Case(program, name, {"task": task, "network": {"layers": layers}}, rng, rows[:5], columns)
+
+
+def other_cases(program):
+    yield shown_case(program, [{"type": "gru", "hidden": 3}, {"type": "dense"}])
+    # Layers with a sequence form of their own.
+    yield shown_case(program, [{"type": "mamba"}, {"type": "multi_head_attention", "heads": 1, "window": 3, "rope_base": 10}, {"type": "dense"}])
+    for config in ("xor_neat", "xor_hyperneat", "double_pole_memory", "t_maze_plastic"):
+        best = os.path.join(program.folder, config, "best.cmb")
+        program.run("evolve", os.path.join(HERE, "../../configs", config + ".json"), "--quiet", "--set", "run.stop.generations=2", "--set",
+                    "population.size=20", "--set", f"run.directory={os.path.dirname(best)}", "--set", "engine.backend=cpu")
+        rng = random.Random(config)
+        width = json.loads(program.run("inspect", best, "--json"))["blueprint"]["input_features"]
+        yield Case(program, "evolved " + config, best, rng, random_rows(rng, 5, width, 0))
+
+
 def random_cases(program, first, count):
     for seed in range(first, first + count):
         yield random_case(program, seed)
@@ -268,6 +295,7 @@ def main():
         os.makedirs(program.folder, exist_ok=True)
         sets = {"layers": layer_cases(program, options.only)}
         if not options.only:
+            sets["evolved and shown"] = other_cases(program)
             sets["random networks"] = random_cases(program, options.first, options.count)
         good = True
         for what, cases in sets.items():
