@@ -4,7 +4,8 @@
 
 #include "engine/graph/graph.hpp"
 
-// The ten-line program of docs/own-fitness.md: a fitness of one's own, evolved by the standard program.
+// The ten-line program of docs/own-fitness.md: a fitness of one's own, evolved by the standard
+// program.
 std::vector<double> fitness(cambrian::evolve::Population& networks) {
     const std::vector<float> inputs{0.0F, 0.5F, 1.0F};
     const std::vector<float> outputs = networks.outputs(inputs, 3);
