@@ -151,8 +151,13 @@ std::int64_t milliseconds_now() {
 
 /// Saves what is to be saved at the first signal, ends the process at the second.
 void note(int signal) {
+    if (signal == SIGUSR1) {
+        // Of two that come at once the later one may be noted first: to end is what counts.
+        int nothing = 0;
+        received.compare_exchange_strong(nothing, signal, std::memory_order_relaxed);
+        return;
+    }
     received.store(signal, std::memory_order_relaxed);
-    if (signal == SIGUSR1) return;
     const std::int64_t now = milliseconds_now();
     std::int64_t first = 0;
     if (first_request.compare_exchange_strong(first, now)) return;

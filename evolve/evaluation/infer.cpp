@@ -6,6 +6,7 @@
 #include "cambrian/engine/network/packed_weights.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/evaluation/host_population.hpp"
+#include "cambrian/evolve/evaluation/inference.hpp"
 
 namespace cambrian::evolve {
 namespace {
@@ -16,36 +17,6 @@ Tensor integers(ValueType type, std::vector<std::int32_t> values) {
     return {type, Shape{static_cast<std::int64_t>(values.size())},
             std::vector<double>(values.begin(), values.end())};
 }
-
-/// A pass of one network as a graph, and the values of its inputs.
-struct Inference {
-    Graph graph;
-    std::vector<Tensor> values;
-
-    Var add(const std::string& name, Tensor value) {
-        values.push_back(std::move(value));
-        return graph.input(name, values.back().type, values.back().shape);
-    }
-    NetworkOperands add(const Network& network, const Genome& genome) {
-        const EvaluatedOperands own = evaluated_operands(network, genome.weights);
-        const Var weights = add(
-            "weights", Tensor(ValueType::real, Shape{static_cast<std::int64_t>(own.weights.size())},
-                              std::vector<double>(own.weights.begin(), own.weights.end())));
-        const Var activations = add("activations", integers(ValueType::integer, own.activations));
-        const Var enabled = add("enabled", integers(ValueType::boolean, network.enabled_flags()));
-        return {.weights = weights,
-                .activations = activations,
-                .enabled = enabled,
-                .packed = own.packed};
-    }
-    /// Tensors of a task.
-    std::vector<Var> add(const std::string& name, std::vector<Tensor> tensors) {
-        std::vector<Var> result;
-        for (Tensor& tensor : tensors)
-            result.push_back(add(fmt::format("{}.{}", name, result.size()), std::move(tensor)));
-        return result;
-    }
-};
 
 /// @param form the network itself, or what watches it.
 Inference inference(const Network& network, const ForwardModel& form, const Genome& genome,
@@ -68,6 +39,29 @@ Inference inference(const Network& network, const ForwardModel& form, const Geno
 }
 
 }  // namespace
+
+Var Inference::add(const std::string& name, Tensor value) {
+    values.push_back(std::move(value));
+    return graph.input(name, values.back().type, values.back().shape);
+}
+
+NetworkOperands Inference::add(const Network& network, const Genome& genome) {
+    const EvaluatedOperands own = evaluated_operands(network, genome.weights);
+    const Var weights =
+        add("weights", Tensor(ValueType::real, Shape{static_cast<std::int64_t>(own.weights.size())},
+                              std::vector<double>(own.weights.begin(), own.weights.end())));
+    const Var activations = add("activations", integers(ValueType::integer, own.activations));
+    const Var enabled = add("enabled", integers(ValueType::boolean, network.enabled_flags()));
+    return {
+        .weights = weights, .activations = activations, .enabled = enabled, .packed = own.packed};
+}
+
+std::vector<Var> Inference::add(const std::string& name, std::vector<Tensor> tensors) {
+    std::vector<Var> result;
+    for (Tensor& tensor : tensors)
+        result.push_back(add(fmt::format("{}.{}", name, result.size()), std::move(tensor)));
+    return result;
+}
 
 std::vector<float> infer(Backend& backend, const Genome& genome, std::span<const float> inputs,
                          std::int64_t batch, std::int64_t time) {

@@ -12,6 +12,7 @@
 
 #include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/graph/builders/builders.hpp"
+#include "cambrian/evolve/tasks/picture.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
 
 namespace cambrian::evolve {
@@ -24,6 +25,9 @@ struct EnvironmentStep {
 };
 
 class Environment;
+
+/// The numbers of one episode, tensor by tensor as Environment::reset gives them.
+using EpisodeState = std::span<const std::vector<double>>;
 
 /// What a network must do to solve an environment.
 struct Solution {
@@ -67,6 +71,11 @@ class Environment {
     [[nodiscard]] virtual Var fitness(Var scores) const { return mean_all(scores); }
     /// Nothing where nobody says what solves it.
     [[nodiscard]] virtual std::optional<Solution> solution() const { return std::nullopt; }
+    /// What a state looks like (`cambrian report`); nothing where it cannot be drawn. What never
+    /// changes comes first: it is stored once.
+    [[nodiscard]] virtual std::optional<Picture> picture(EpisodeState) const {
+        return std::nullopt;
+    }
 };
 
 /// Whether every generation has episodes of its own, common to all individuals.
@@ -138,6 +147,22 @@ struct FixedStartSettings {
 
 /// The environment that a task runs; null for other tasks.
 [[nodiscard]] const Environment* environment_of(const Task& task);
+
+/// Episodes of one network, step by step.
+struct RolloutRecord {
+    Var scores;              ///< Of the whole episodes, real [episodes].
+    Var steps;               ///< Of the whole episodes, integer [episodes].
+    std::vector<Var> start;  ///< The state, each [episodes, ...].
+    /// After each of the first steps, each [recorded, episodes, ...]; an episode that is over
+    /// stands still.
+    std::vector<Var> states;
+};
+/// Appends the episodes that Task::build has in a phase, those of the environment itself, whose
+/// first steps can be seen.
+/// @param max_steps recorded at most; fewer where the state is large.
+/// Contract: environment_of(task) is not null.
+[[nodiscard]] RolloutRecord record_rollout(const Task& task, const ObjectiveContext& context,
+                                           Phase phase, std::int64_t max_steps);
 
 /// How an environment comes about, and the keys of its own that a config may hold.
 struct EnvironmentKind {

@@ -121,9 +121,13 @@ struct ExtractOptions {
 struct ReportOptions {
     std::vector<std::string> sources;  ///< Directories of runs, or of trials.
     std::string output;                ///< A file; empty: report.html in the first source.
+    bool watch = false;                ///< Serves the page instead, and makes it anew.
+    std::string address = "127.0.0.1";
+    int port = 8765;  ///< 0: a free one.
 };
 /// `cambrian report`: one HTML page about runs, which needs nothing else to be seen. Throws
-/// InputError where there is no run, or a damaged one.
+/// InputError where there is no run, or a damaged one, ConfigError for an address or a port that
+/// cannot be had.
 [[nodiscard]] int report_command(const CommandContext& context, const ReportOptions& options);
 
 struct EvaluateOptions {

@@ -13,9 +13,6 @@ namespace {
 
 using evolve::Phase;
 
-/// A round that no run reaches, so that its draws are new to every network.
-constexpr std::uint64_t unseen_round = std::uint64_t{1} << 40U;
-
 /// Where weights of votes are measured: not on the rows that are judged, where there are others.
 Phase weighing_phase(const EvaluationSetting& setting) {
     const bool validates = setting.task->signature().validates;

@@ -16,6 +16,9 @@
 
 namespace cambrian::launch {
 
+/// A round that no run reaches, so that its draws are new to every network.
+inline constexpr std::uint64_t unseen_round = std::uint64_t{1} << 40U;
+
 /// What to evaluate on.
 struct EvaluationSetting {
     ResolvedConfig config;

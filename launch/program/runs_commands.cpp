@@ -218,13 +218,29 @@ void CommandLine::add_report() {
         add("report", "Write one HTML page about a run, or about many of one experiment",
             "  cambrian report runs/cart_pole-1\n"
             "  cambrian report trials/xor -o xor.html\n"
+            "  cambrian report runs/cart_pole-1 --watch\n"
             "The page needs no network and no other file",
             [this] { return report_command(context_, report_); });
     sub.add_option("RUN", report_.sources,
                    "Directories of runs, or of trials (all of the runs in it)")
         ->required();
-    sub.add_option("-o,--output", report_.output, "The page (report.html in the first RUN)")
-        ->type_name("FILE");
+    CLI::Option* output =
+        sub.add_option("-o,--output", report_.output, "The page (report.html in the first RUN)")
+            ->type_name("FILE");
+    CLI::Option* watch =
+        sub.add_flag("--watch", report_.watch,
+                     "Serve the page over HTTP and renew it as the run goes on, until Ctrl-C; "
+                     "whoever works on this host can read it")
+            ->excludes(output);
+    sub.add_option("--port", report_.port, "Of --watch; 0: one that is free")
+        ->capture_default_str()
+        ->check(CLI::Range(0, 65535))
+        ->needs(watch);
+    sub.add_option("--address", report_.address,
+                   "Of --watch; another than that of this host alone lets everybody read who "
+                   "reaches it")
+        ->capture_default_str()
+        ->needs(watch);
 }
 
 }  // namespace cambrian::launch

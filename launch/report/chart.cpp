@@ -14,10 +14,10 @@ namespace cambrian::launch {
 namespace {
 
 constexpr double width = 760.0;
-constexpr double height = 300.0;
+constexpr double height = 280.0;
 constexpr double left = 64.0;
 constexpr double right = 16.0;
-constexpr double top = 30.0;
+constexpr double top = 8.0;
 constexpr double bottom = 40.0;
 
 /// The finite numbers of one axis, and where they stand in the picture.
@@ -86,7 +86,7 @@ std::vector<Point> points_of(const Line& line, const Axis& across, const Axis& u
         points.push_back({across.place(line.x[i]), up.place(line.y[i]), gap});
         gap = false;
     }
-    if (points.size() < 4000) return points;
+    if (points.size() < 1500) return points;
     std::vector<Point> thinned;
     for (std::size_t i = 0; i < points.size();) {
         std::size_t end = i;
@@ -123,8 +123,8 @@ void draw(std::string& text, const Line& line, const Axis& across, const Axis& u
         fmt::format_to(std::back_inserter(path), "{}{:.1f} {:.1f}", point.gap ? 'M' : 'L', point.x,
                        point.y);
     fmt::format_to(std::back_inserter(text),
-                   "<path d='{}' fill='none' stroke='{}' stroke-width='1.6'/>\n", path,
-                   line.colour);
+                   "<path d='{}' fill='none' stroke='{}' stroke-width='1.6'{}/>\n", path,
+                   line.colour, line.dashed ? " stroke-dasharray='5 4'" : "");
 }
 
 void draw(std::string& text, const Band& band, const Axis& across, const Axis& up) {
@@ -135,10 +135,9 @@ void draw(std::string& text, const Band& band, const Axis& across, const Axis& u
         fmt::format_to(std::back_inserter(corners), "{:.1f},{:.1f} ", point.x, point.y);
     for (auto point = lower.rbegin(); point != lower.rend(); ++point)
         fmt::format_to(std::back_inserter(corners), "{:.1f},{:.1f} ", point->x, point->y);
-    fmt::format_to(
-        std::back_inserter(text),
-        "<polygon points='{}' fill='{}' fill-opacity='.35'><title>{}</title></polygon>\n", corners,
-        band.colour, escaped(band.name));
+    fmt::format_to(std::back_inserter(text),
+                   "<polygon points='{}' fill='{}' fill-opacity='.5'><title>{}</title></polygon>\n",
+                   corners, band.colour, escaped(band.name));
 }
 
 void draw_axes(std::string& text, const Chart& chart, const Axis& across, const Axis& up) {
@@ -156,29 +155,45 @@ void draw_axes(std::string& text, const Chart& chart, const Axis& across, const 
                    "<path d='M{} {}V{}H{}' class='axis'/>\n",
                    (left + width - right) / 2, height - 6, escaped(chart.x_title), left, top,
                    height - bottom, width - right);
+    if (!chart.y_title.empty())
+        fmt::format_to(std::back_inserter(text),
+                       "<text transform='translate(12 {}) rotate(-90)' "
+                       "text-anchor='middle'>{}</text>\n",
+                       (top + height - bottom) / 2, escaped(chart.y_title));
 }
 
-void draw_legend(std::string& text, const Chart& chart) {
-    double at = left;
-    const auto entry = [&](const std::string& name, const std::string& colour) {
-        if (name.empty()) return;
-        fmt::format_to(std::back_inserter(text),
-                       "<rect x='{:.0f}' y='8' width='10' height='10' fill='{}'/>"
-                       "<text x='{:.0f}' y='17'>{}</text>\n",
-                       at, colour, at + 14, escaped(name));
-        at += 26.0 + 6.5 * static_cast<double>(name.size());
-    };
-    for (const Line& line : chart.lines) entry(line.name, line.colour);
-    for (const Band& band : chart.bands) entry(band.name, band.colour);
+std::string legend_of(const Chart& chart) {
+    std::vector<LegendEntry> entries;
+    for (const Line& line : chart.lines) entries.push_back({line.name, line.colour});
+    for (const Band& band : chart.bands) entries.push_back({band.name, band.colour});
+    return legend(entries);
 }
 
 }  // namespace
 
 std::string palette(std::size_t index) {
-    // Okabe and Ito, "Color Universal Design", 2008.
-    static constexpr std::array<const char*, 8> colours{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                                        "#e69f00", "#56b4e9", "#999999", "#b8a800"};
+    // Okabe and Ito, "Color Universal Design", 2008; then the same, half as far from white.
+    static constexpr std::array<const char*, 16> colours{
+        "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999999", "#b8a800",
+        "#80b9d9", "#eaaf80", "#80cfb9", "#e6bcd3", "#f3cf80", "#abdaf4", "#cccccc", "#dcd480"};
     return colours[index % colours.size()];
+}
+
+std::string legend(const std::vector<LegendEntry>& entries) {
+    std::string text;
+    for (const LegendEntry& entry : entries)
+        if (!entry.name.empty())
+            text += fmt::format("<span><i style='background:{}'></i>{}</span>", entry.colour,
+                                escaped(entry.name));
+    return text.empty() ? text : fmt::format("<div class='legend'>{}</div>\n", text);
+}
+
+std::string figure(const std::string& title, const std::string& legend, double width, double height,
+                   const std::string& content) {
+    return fmt::format(
+        "<figure><figcaption>{0}</figcaption>\n{1}<svg viewBox='0 0 {2:.0f} {3:.0f}' "
+        "style='max-width:{2:.0f}px' role='img' aria-label='{0}'>\n{4}</svg></figure>\n",
+        escaped(title), legend, width, height, content);
 }
 
 Chart stacked(std::string title, std::string x_title, const std::vector<double>& x,
@@ -210,15 +225,11 @@ std::string svg(const Chart& chart) {
     if (across.empty() || up.empty()) return "";
     across.finish(true);
     up.finish(false);
-    std::string text = fmt::format(
-        "<figure><figcaption>{}</figcaption>\n<svg viewBox='0 0 {} {}' role='img' "
-        "aria-label='{}'>\n",
-        escaped(chart.title), width, height, escaped(chart.title));
+    std::string text;
     draw_axes(text, chart, across, up);
     for (const Band& band : chart.bands) draw(text, band, across, up);
     for (const Line& line : chart.lines) draw(text, line, across, up);
-    draw_legend(text, chart);
-    return text + "</svg></figure>\n";
+    return figure(chart.title, legend_of(chart), width, height, text);
 }
 
 std::string escaped(const std::string& text) {

@@ -12,6 +12,7 @@ struct Line {
     std::vector<double> x;
     std::vector<double> y;
     bool points = false;  ///< Marks instead of a line.
+    bool dashed = false;
 };
 
 /// An area between two lines over the same x.
@@ -29,10 +30,24 @@ struct Chart {
     std::string x_title;
     std::vector<Band> bands{};  ///< Drawn before the lines, which lie on them.
     std::vector<Line> lines{};
+    std::string y_title{};
 };
 
-/// Colours that are told apart, also by those who see few; they repeat.
+/// Colours that are told apart, also by those who see few; after eight they are lighter, after
+/// sixteen they repeat.
 [[nodiscard]] std::string palette(std::size_t index);
+
+/// What a colour stands for.
+struct LegendEntry {
+    std::string name;  ///< Empty: no entry.
+    std::string colour;
+};
+/// Names beside their colours, in as many rows as they need, as HTML.
+[[nodiscard]] std::string legend(const std::vector<LegendEntry>& entries);
+
+/// A picture with its title, a legend and as wide as it is drawn, or narrower, as HTML.
+[[nodiscard]] std::string figure(const std::string& title, const std::string& legend, double width,
+                                 double height, const std::string& content);
 
 /// Lines above each other, each as what it adds to those before: all over the same x.
 [[nodiscard]] Chart stacked(std::string title, std::string x_title, const std::vector<double>& x,

@@ -18,10 +18,7 @@ constexpr double column_width = 130.0;
 constexpr double row_height = 34.0;
 
 std::string frame(double width, double height, const std::string& content) {
-    return fmt::format(
-        "<figure><figcaption>The network</figcaption>\n<svg viewBox='0 0 {:.0f} {:.0f}' role='img' "
-        "aria-label='The network'>\n{}</svg></figure>\n",
-        width, height, content);
+    return figure("The network", "", width, height, content);
 }
 
 /// The only layer of a network, where that is a graph of single neurons.
@@ -102,7 +99,7 @@ std::string neurons_svg(const Neurons& layer, const std::vector<float>& weights,
         const auto from = static_cast<std::size_t>(one.source);
         const std::size_t to = in + static_cast<std::size_t>(one.target);
         // The weights of connections come first among the parameters of the layer.
-        const double weight = i < weights.size() ? weights[i] : 0.0;
+        const double weight = i < weights.size() ? static_cast<double>(weights[i]) : 0.0;
         const double bow = one.delay > 0 ? 40.0 : 0.0;
         fmt::format_to(
             std::back_inserter(text),

@@ -62,6 +62,15 @@ void read_timings(RunData& run) {
     const distributed::RunLog log = distributed::read_run_log(path);
     const auto ranks = log.find("rank");
     if (ranks == log.end()) return;
+    const auto generations = log.find("generation");
+    const auto evaluations = log.find("evaluate");
+    if (generations != log.end() && evaluations != log.end())
+        for (std::size_t i = 0; i < ranks->second.size(); ++i) {
+            LoggedColumn& column = run.evaluation_by_rank[whole(ranks->second[i], path)];
+            if (!std::isfinite(evaluations->second[i])) continue;
+            column.generation.push_back(static_cast<double>(whole(generations->second[i], path)));
+            column.value.push_back(evaluations->second[i]);
+        }
     for (const char* name : {"evaluate", "vary", "wait", "communicate"})
         if (const auto seconds = log.find(name); seconds != log.end())
             for (std::size_t i = 0; i < seconds->second.size(); ++i)

@@ -29,6 +29,8 @@ struct RunData {
     std::map<std::string, LoggedColumn> columns;  ///< Of generations.csv, by name.
     /// Seconds of each rank in all generations: evaluate, vary, wait, communicate.
     std::map<std::int64_t, std::map<std::string, double>> seconds_by_rank;
+    /// Seconds of evaluation of each rank, by generation.
+    std::map<std::int64_t, LoggedColumn> evaluation_by_rank;
     /// Individuals of each species (its island and its number), by generation.
     std::map<std::int64_t, std::map<std::pair<std::int64_t, std::int64_t>, double>> species;
     std::optional<distributed::NetworkFile> best;

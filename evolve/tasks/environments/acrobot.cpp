@@ -1,3 +1,4 @@
+#include <cmath>
 #include <numbers>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -77,6 +78,17 @@ class Acrobot final : public Environment {
                           clamp(moved[3], -9.0 * pi, 9.0 * pi)},
                 .reward = per_episode(reward),
                 .done = per_episode(up)};
+    }
+
+    std::optional<Picture> picture(EpisodeState state) const override {
+        const Picture::Point elbow{std::sin(state[0][0]), -std::cos(state[0][0])};
+        const double angle = state[0][0] + state[1][0];
+        Picture picture({-2.6, -2.2}, {2.6, 2.2}, 0.06);
+        picture.line(Picture::Ink::goal, 0.03, {-2.4, 1.0}, {2.4, 1.0});
+        picture.line(Picture::Ink::limb, 0.12, {}, elbow);
+        picture.line(Picture::Ink::limb, 0.12, elbow,
+                     {elbow.x + std::sin(angle), elbow.y - std::cos(angle)});
+        return picture.circle(Picture::Ink::joint, {}, 0.1).circle(Picture::Ink::joint, elbow, 0.1);
     }
 
   private:

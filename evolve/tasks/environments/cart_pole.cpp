@@ -1,6 +1,7 @@
 #include <numbers>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/evolve/tasks/environments/drawings.hpp"
 #include "cambrian/evolve/tasks/environments/motion.hpp"
 
 namespace cambrian::evolve {
@@ -109,6 +110,11 @@ class CartPole final : public Environment {
         const Var reward = settings_.sutton_barto_reward ? -cast(fallen, ValueType::real)
                                                          : every_episode(angle, 1.0);
         return {.state = std::move(next), .reward = reward, .done = fallen};
+    }
+
+    std::optional<Picture> picture(EpisodeState state) const override {
+        return cart_picture(state[0][0], position_limit,
+                            {{state[2][0], 2.0 * settings_.half_length}}, seconds_per_step, false);
     }
 
   private:

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/evolve/tasks/environments/drawings.hpp"
 #include "cambrian/evolve/tasks/environments/motion.hpp"
 
 namespace cambrian::evolve {
@@ -108,6 +109,13 @@ class DoublePole final : public Environment {
     Var score(std::span<const Var> state, Var returns) const override;
     Var fitness(Var scores) const override {
         return purpose_ == Purpose::generalising ? sum_all(scores) : mean_all(scores);
+    }
+
+    std::optional<Picture> picture(EpisodeState state) const override {
+        return cart_picture(
+            state[0][0], settings_.position_limit,
+            {{state[2][0], 2.0 * half_length[0]}, {state[4][0], 2.0 * half_length[1]}},
+            2.0 * seconds_per_step, false);
     }
 
   private:

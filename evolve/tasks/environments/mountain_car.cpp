@@ -1,4 +1,5 @@
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/evolve/tasks/environments/drawings.hpp"
 #include "cambrian/evolve/tasks/environments/motion.hpp"
 
 namespace cambrian::evolve {
@@ -47,6 +48,10 @@ class MountainCar final : public Environment {
         return {.state = {position, after},
                 .reward = every_episode(position, -1.0),
                 .done = per_episode(arrived)};
+    }
+
+    std::optional<Picture> picture(EpisodeState state) const override {
+        return valley_picture(state[0][0], goal);
     }
 };
 

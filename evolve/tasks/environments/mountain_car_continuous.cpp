@@ -1,4 +1,5 @@
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/evolve/tasks/environments/drawings.hpp"
 #include "cambrian/evolve/tasks/environments/motion.hpp"
 
 namespace cambrian::evolve {
@@ -48,6 +49,10 @@ class MountainCarContinuous final : public Environment {
         return {.state = {position, after},
                 .reward = per_episode(prize - square(output) * 0.1),
                 .done = per_episode(arrived)};
+    }
+
+    std::optional<Picture> picture(EpisodeState state) const override {
+        return valley_picture(state[0][0], goal);
     }
 };
 

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <numbers>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -49,6 +50,13 @@ class Pendulum final : public Environment {
         return {.state = {angle + speed * seconds_per_step, speed},
                 .reward = per_episode(-cost),
                 .done = never(angle)};
+    }
+
+    std::optional<Picture> picture(EpisodeState state) const override {
+        Picture picture({-1.9, -1.25}, {1.9, 1.25}, seconds_per_step);
+        picture.line(Picture::Ink::goal, 0.02, {-0.2, 1.15}, {0.2, 1.15});
+        picture.line(Picture::Ink::limb, 0.1, {}, {-std::sin(state[0][0]), std::cos(state[0][0])});
+        return picture.circle(Picture::Ink::joint, {}, 0.07);
     }
 };
 

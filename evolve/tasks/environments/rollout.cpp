@@ -50,9 +50,10 @@ class Freeze {
 };
 
 /// One step of all episodes: the network reacts, the environment changes.
+/// @param records whether each step gives its state, after the carries.
 Graph rollout_body(const Environment& environment, const ForwardModel& network,
                    const NetworkOperands& outer, std::span<const Var> carries,
-                   std::span<const Var> invariants, std::size_t state_count) {
+                   std::span<const Var> invariants, std::size_t state_count, bool records = false) {
     Graph graph;
     std::vector<Var> inputs;
     for (const Var carry : carries)
@@ -75,12 +76,17 @@ Graph rollout_body(const Environment& environment, const ForwardModel& network,
     CAMBRIAN_ASSERT(change.state.size() == state.size() && reaction.state.size() == memory.size());
 
     Freeze freeze(alive);
-    for (std::size_t i = 0; i < state.size(); ++i) graph.output(freeze(change.state[i], state[i]));
+    std::vector<Var> next;
+    for (std::size_t i = 0; i < state.size(); ++i)
+        next.push_back(freeze(change.state[i], state[i]));
+    for (const Var value : next) graph.output(value);
     for (std::size_t i = 0; i < memory.size(); ++i)
         graph.output(freeze(reaction.state[i], memory[i]));
     graph.output(returns + select(alive, change.reward, constant(graph, 0.0)));
     graph.output(steps + cast(alive, ValueType::integer));
     graph.output(logical_and(alive, logical_not(change.done)));
+    for (const Var value : next)
+        if (records) graph.output(value);
     return graph;
 }
 
@@ -149,6 +155,9 @@ class RolloutTask final : public Task {
         return whole;
     }
 
+    [[nodiscard]] RolloutRecord record(const ObjectiveContext& context, Phase phase,
+                                       std::int64_t max_steps) const;
+
     std::unique_ptr<Task> with_episodes(std::int64_t episodes) const override {
         if (!draws_starts(*environment_)) return nullptr;
         RolloutSettings settings = settings_;
@@ -199,40 +208,80 @@ std::vector<Course> RolloutTask::courses(Phase phase) const {
     return courses;
 }
 
-Objective RolloutTask::build(const ObjectiveContext& context, const Course& course) const {
+/// What a walk through the steps carries, before the first one.
+struct Start {
+    std::vector<Var> carries;
+    std::size_t state_count = 0;
+};
+
+Start start_of(const ObjectiveContext& context, const Course& course, bool draws) {
     Graph& graph = context.graph;
-    const Environment& environment = course.environment;
     const auto all = [&](ValueType type, double value) {
         return graph.constant(
             Tensor(type, Shape{course.episodes},
                    std::vector<double>(static_cast<std::size_t>(course.episodes), value)));
     };
-
-    const Var starts =
-        draws_starts(environment)
-            ? random(context.draws[0], iota(graph, course.episodes), environment.reset_draws())
-            : filled(graph, {course.episodes, 1}, 0.0);
-    std::vector<Var> carries = environment.reset(starts);
-    const std::size_t state_count = carries.size();
+    const Var starts = draws ? random(context.draws[0], iota(graph, course.episodes),
+                                      course.environment.reset_draws())
+                             : filled(graph, {course.episodes, 1}, 0.0);
+    Start start{course.environment.reset(starts), 0};
+    start.state_count = start.carries.size();
     for (const Var state : context.network.initial_state(graph, course.episodes))
-        carries.push_back(state);
-    carries.push_back(all(ValueType::real, 0.0));     // return of each episode
-    carries.push_back(all(ValueType::integer, 0.0));  // steps of each episode
-    carries.push_back(all(ValueType::boolean, 1.0));  // alive
+        start.carries.push_back(state);
+    start.carries.push_back(all(ValueType::real, 0.0));     // return of each episode
+    start.carries.push_back(all(ValueType::integer, 0.0));  // steps of each episode
+    start.carries.push_back(all(ValueType::boolean, 1.0));  // alive
+    return start;
+}
 
+/// Steps of all episodes one after the other.
+ScanResult walk(const ObjectiveContext& context, const Environment& environment, const Start& start,
+                std::int64_t steps, bool records) {
     const std::array invariants{context.operands.weights, context.operands.activations,
                                 context.operands.enabled};
-    const ScanResult end =
-        scan(rollout_body(environment, context.network, context.operands, carries, invariants,
-                          state_count),
-             carries, {}, invariants,
-             {.length = course.steps, .alive_carry = static_cast<int>(carries.size()) - 1});
-    const Var steps = end.carries[carries.size() - 2];
-    const Var scores = environment.score(std::span(end.carries).first(state_count),
-                                         end.carries[carries.size() - 3]);
+    ScanOptions options{.length = steps};
+    if (!records) options.alive_carry = static_cast<int>(start.carries.size()) - 1;
+    return scan(rollout_body(environment, context.network, context.operands, start.carries,
+                             invariants, start.state_count, records),
+                start.carries, {}, invariants, options);
+}
+
+Objective RolloutTask::build(const ObjectiveContext& context, const Course& course) const {
+    const Environment& environment = course.environment;
+    const Start start = start_of(context, course, draws_starts(environment));
+    const ScanResult end = walk(context, environment, start, course.steps, false);
+    const Var steps = end.carries[end.carries.size() - 2];
+    const Var scores = environment.score(std::span(end.carries).first(start.state_count),
+                                         end.carries[end.carries.size() - 3]);
     return {.fitness = environment.fitness(scores),
             .env_steps = reduce_sum(steps, 0),
             .per_sample = scores};
+}
+
+RolloutRecord RolloutTask::record(const ObjectiveContext& context, Phase phase,
+                                  std::int64_t max_steps) const {
+    constexpr std::int64_t max_numbers = std::int64_t{1} << 24U;
+    Course course = courses(phase).front();
+    const Environment& environment = *environment_;
+    CAMBRIAN_EXPECT(&course.environment == &environment && max_steps > 0);
+    Start start = start_of(context, course, draws_starts(environment));
+    RolloutRecord record;
+    std::int64_t numbers = 0;
+    for (const Var state : std::span(start.carries).first(start.state_count)) {
+        record.start.push_back(state);
+        numbers += state.shape().elements();
+    }
+    const std::int64_t seen =
+        std::min({max_steps, course.steps, std::max<std::int64_t>(1, max_numbers / numbers)});
+    ScanResult end = walk(context, environment, start, seen, true);
+    record.states = std::move(end.stacked);
+    if (course.steps > seen)
+        end = walk(context, environment, {std::move(end.carries), start.state_count},
+                   course.steps - seen, false);
+    record.steps = end.carries[end.carries.size() - 2];
+    record.scores = environment.score(std::span(end.carries).first(start.state_count),
+                                      end.carries[end.carries.size() - 3]);
+    return record;
 }
 
 }  // namespace
@@ -245,6 +294,13 @@ std::unique_ptr<Task> make_rollout_task(std::shared_ptr<const Environment> envir
 const Environment* environment_of(const Task& task) {
     const auto* rollout = dynamic_cast<const RolloutTask*>(&task);
     return rollout == nullptr ? nullptr : &rollout->environment();
+}
+
+RolloutRecord record_rollout(const Task& task, const ObjectiveContext& context, Phase phase,
+                             std::int64_t max_steps) {
+    const auto* rollout = dynamic_cast<const RolloutTask*>(&task);
+    CAMBRIAN_EXPECT(rollout != nullptr);
+    return rollout->record(context, phase, max_steps);
 }
 
 }  // namespace cambrian::evolve

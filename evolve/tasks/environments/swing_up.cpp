@@ -2,6 +2,7 @@
 #include <numbers>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/evolve/tasks/environments/drawings.hpp"
 #include "cambrian/evolve/tasks/environments/motion.hpp"
 
 namespace cambrian::evolve {
@@ -102,6 +103,11 @@ class SwingUp final : public Environment {
         return {.state = {next, velocity + acceleration * h, next_angle, speed + turning * h},
                 .reward = per_episode(reward),
                 .done = per_episode(outside(next, position_limit))};
+    }
+
+    std::optional<Picture> picture(EpisodeState state) const override {
+        return cart_picture(state[0][0], position_limit, {{state[2][0], length}},
+                            settings_.seconds_per_step, true);
     }
 
   private:

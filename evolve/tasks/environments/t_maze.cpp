@@ -100,6 +100,24 @@ class TMaze final : public Environment {
                 over, less_equal(level(output, static_cast<double>(settings_.trials)), trial)))};
     }
 
+    std::optional<Picture> picture(EpisodeState state) const override {
+        Picture picture({-hall_ - 1.0, -1.0}, {hall_ + 1.0, hall_ + 1.6}, 0.12);
+        picture.line(Picture::Ink::faint, 0.8, {0.0, -0.4}, {0.0, hall_});
+        picture.line(Picture::Ink::faint, 0.8, {-hall_ - 0.4, hall_}, {hall_ + 0.4, hall_});
+        const double better = state[5][0] == 0.0 ? -hall_ : hall_;
+        picture.circle(Picture::Ink::goal, {better, hall_}, 0.35);
+        picture.circle(Picture::Ink::goal, {-better, hall_}, 0.12);
+        picture.circle(Picture::Ink::body, {state[1][0], state[0][0]}, 0.25);
+        return picture.text(
+            {0.0, hall_ + 0.9}, 0.4,
+            fmt::format("walk {:.0f} of {}{}",
+                        std::min(state[4][0] + 1.0, static_cast<double>(settings_.trials)),
+                        settings_.trials,
+                        state[2][0] == 0.0   ? std::string()
+                        : state[3][0] == 0.0 ? std::string(": a wall")
+                                             : fmt::format(": {:.3g}", state[3][0])));
+    }
+
   private:
     struct Walk {
         Var up, right, colour, reward;

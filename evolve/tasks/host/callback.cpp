@@ -5,11 +5,12 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
+#include "cambrian/evolve/tasks/visible_task.hpp"
 
 namespace cambrian::evolve {
 namespace {
 
-class CallbackTask final : public Task {
+class CallbackTask : public Task {
   public:
     using Fitness = std::function<std::vector<double>(Population&, const HostRound&)>;
 
@@ -45,7 +46,32 @@ class CallbackTask final : public Task {
     Fitness fitness_;
 };
 
+class VisibleCallbackTask final : public CallbackTask, public VisibleTask {
+  public:
+    using Play = std::function<DrawnEpisode(Population&, const HostRound&, std::int64_t)>;
+
+    VisibleCallbackTask(CallbackTask task, Play play)
+        : CallbackTask(std::move(task)), play_(std::move(play)) {
+        CAMBRIAN_ASSERT(play_ != nullptr);
+    }
+    DrawnEpisode play(Population& network, const HostRound& round,
+                      std::int64_t max_steps) const override {
+        return play_(network, round, max_steps);
+    }
+
+  private:
+    Play play_;
+};
+
 }  // namespace
+
+std::unique_ptr<Task> make_visible_task(
+    std::string type, TaskSignature signature,
+    std::function<std::vector<double>(Population&, const HostRound&)> fitness,
+    std::function<DrawnEpisode(Population&, const HostRound&, std::int64_t max_steps)> play) {
+    return std::make_unique<VisibleCallbackTask>(
+        CallbackTask(std::move(type), signature, std::move(fitness)), std::move(play));
+}
 
 std::unique_ptr<Task> make_simulator_task(
     std::string type, TaskSignature signature,

@@ -8,16 +8,32 @@
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/commands/runs/report_findings.hpp"
+#include "cambrian/launch/commands/runs/report_watch.hpp"
 #include "cambrian/launch/report/page.hpp"
 
 namespace cambrian::launch {
+namespace {
 
-int report_command(const CommandContext& context, const ReportOptions& options) {
+std::vector<RunData> read_runs(const std::vector<std::string>& sources) {
     std::vector<RunData> runs;
-    for (const std::string& source : options.sources)
+    for (const std::string& source : sources)
         for (const std::filesystem::path& directory : runs_in(source))
             runs.push_back(read_run(directory));
-    const std::string page = report_page(runs);
+    return runs;
+}
+
+}  // namespace
+
+int report_command(const CommandContext& context, const ReportOptions& options) {
+    if (options.watch)
+        return watch_report(context, options, [&](std::uint64_t version) {
+            const std::vector<RunData> runs = read_runs(options.sources);
+            return report_page(runs, findings_of(context, best_run(runs)), version);
+        });
+    const std::vector<RunData> runs = read_runs(options.sources);
+    const Findings findings = findings_of(context, best_run(runs));
+    const std::string page = report_page(runs, findings);
     const std::string output =
         options.output.empty()
             ? (std::filesystem::path(options.sources.front()) / "report.html").string()

@@ -1,0 +1,136 @@
+#include "cambrian/launch/report/page_server.hpp"
+
+#include <httplib.h>
+
+#include <fmt/format.h>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "cambrian/engine/core/error.hpp"
+
+namespace cambrian::launch {
+
+bool is_this_host(std::string_view host) {
+    if (host == "localhost" || host == "::1") return true;
+    return host.starts_with("127.") &&
+           host.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+std::string_view host_of(std::string_view header) {
+    if (header.starts_with('[')) {
+        const std::size_t end = header.find(']');
+        return end == std::string_view::npos ? std::string_view() : header.substr(1, end - 1);
+    }
+    return header.substr(0, header.find(':'));
+}
+
+struct PageServer::State {
+    httplib::Server server;
+    std::thread thread;
+    int port = 0;
+    std::atomic<bool> asked = false;
+    std::mutex mutex;
+    std::shared_ptr<const std::string> page;
+    std::uint64_t version = 0;
+
+    ~State() {
+        server.stop();
+        if (thread.joinable()) thread.join();
+    }
+    void answer(const httplib::Request& request, httplib::Response& response, bool this_host_only);
+};
+
+void PageServer::State::answer(const httplib::Request& request, httplib::Response& response,
+                               bool this_host_only) {
+    const auto refuse = [&](int status, const char* text) {
+        response.status = status;
+        response.set_content(text, "text/plain; charset=utf-8");
+    };
+    response.set_header("Cache-Control", "no-store");
+    response.set_header("X-Content-Type-Options", "nosniff");
+    response.set_header("Referrer-Policy", "no-referrer");
+    response.set_header("Cross-Origin-Resource-Policy", "same-origin");
+    response.set_header("Content-Security-Policy",
+                        "default-src 'none'; style-src 'unsafe-inline'; script-src "
+                        "'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'; base-uri "
+                        "'none'; form-action 'none'");
+    if (request.method != "GET") return refuse(405, "only GET is answered\n");
+    if (this_host_only && (request.get_header_value_count("Host") != 1 ||
+                           !is_this_host(host_of(request.get_header_value("Host")))))
+        return refuse(403, "the request names another host\n");
+    if (request.path != "/" && request.path != "/version")
+        return refuse(404, "there is one page, /\n");
+    asked = true;
+    std::shared_ptr<const std::string> shown;
+    std::uint64_t number = 0;
+    {
+        const std::lock_guard lock(mutex);
+        shown = page;
+        number = version;
+    }
+    if (!shown) return refuse(503, "the page is not made yet\n");
+    response.status = 200;
+    if (request.path == "/version")
+        response.set_content(fmt::format("{}", number), "text/plain; charset=utf-8");
+    else
+        response.set_content(*shown, "text/html; charset=utf-8");
+}
+
+PageServer::PageServer(const std::string& address, int port) : state_(std::make_unique<State>()) {
+    httplib::Server& server = state_->server;
+    // Of its own accord it would share a port with another server (SO_REUSEPORT).
+    server.set_socket_options([](int socket) {
+        const int yes = 1;
+        setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    });
+    server.new_task_queue = [] { return new httplib::ThreadPool(4); };
+    server.set_read_timeout(2);
+    server.set_write_timeout(5);
+    server.set_keep_alive_timeout(1);
+    server.set_payload_max_length(1024);
+    const bool this_host_only = is_this_host(address);
+    server.set_pre_routing_handler(
+        [this, this_host_only](const httplib::Request& request, httplib::Response& response) {
+            state_->answer(request, response, this_host_only);
+            return httplib::Server::HandlerResponse::Handled;
+        });
+    errno = 0;
+    if (port == 0)
+        state_->port = server.bind_to_any_port(address);
+    else
+        state_->port = server.bind_to_port(address, port) ? port : -1;
+    if (state_->port < 1) {
+        const std::string why = errno != 0 ? std::strerror(errno) : "there is no such address";
+        throw ConfigError(fmt::format(
+            "port {} of {} cannot be had ({}) choose another with --port, or an address of this "
+            "host with --address",
+            port, address, why));
+    }
+    state_->thread = std::thread([state = state_.get()] { state->server.listen_after_bind(); });
+    // What is stopped before it runs would run for ever.
+    while (!server.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+PageServer::~PageServer() = default;
+
+int PageServer::port() const {
+    return state_->port;
+}
+
+void PageServer::show(std::string page, std::uint64_t version) {
+    auto next = std::make_shared<const std::string>(std::move(page));
+    const std::lock_guard lock(state_->mutex);
+    state_->page = std::move(next);
+    state_->version = version;
+}
+
+bool PageServer::was_asked() {
+    return state_->asked.exchange(false);
+}
+
+}  // namespace cambrian::launch

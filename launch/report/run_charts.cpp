@@ -1,0 +1,238 @@
+#include "cambrian/launch/report/run_charts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "cambrian/launch/report/chart.hpp"
+#include "cambrian/launch/trials/statistics.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+void add(Chart& chart, const RunData& run, const std::string& name, std::size_t colour,
+         bool points = false) {
+    const LoggedColumn* found = column(run, name);
+    if (found != nullptr && !found->value.empty())
+        chart.lines.push_back({name, palette(colour), found->generation, found->value, points});
+}
+
+/// A number of the end of the run.
+void add_last(Chart& chart, const RunData& run, const std::string& name,
+              const std::optional<double>& value, std::size_t colour) {
+    const LoggedColumn* best = column(run, "best");
+    if (value && best != nullptr && !best->generation.empty())
+        chart.lines.push_back({name, palette(colour), {best->generation.back()}, {*value}, true});
+}
+
+/// Whether a number of a baseline is one of its losses: that of a majority is a share of rows.
+bool is_loss(const evolve::Task::Baseline& baseline) {
+    return !baseline.name.ends_with("(accuracy)");
+}
+
+std::vector<double> sorted_finite(const std::vector<double>& values) {
+    std::vector<double> sorted;
+    for (const double value : values)
+        if (std::isfinite(value)) sorted.push_back(value);
+    std::ranges::sort(sorted);
+    return sorted;
+}
+
+/// Cuts off what lies so far below the best that nothing else could be told apart, such as the mean
+/// of a generation in which one network answers with huge numbers; says so as HTML.
+/// @param chart of fitness.
+/// @param loss whether a reader sees the numbers as losses.
+std::string cut_off(Chart& chart, bool loss) {
+    double top = -std::numeric_limits<double>::infinity();
+    double base = std::numeric_limits<double>::infinity();
+    for (const Line& line : chart.lines)
+        if (const auto sorted = sorted_finite(line.y); !sorted.empty()) {
+            top = std::max(top, sorted.back());
+            if (line.name != "mean" && line.name != "worst")
+                base = std::min(base, quantile_of(sorted, 0.1));
+        }
+    for (const Line& line : chart.lines)
+        if (line.name == "mean")
+            if (const auto sorted = sorted_finite(line.y);
+                !sorted.empty() && top - quantile_of(sorted, 0.25) < 100.0 * (top - base))
+                base = std::min(base, quantile_of(sorted, 0.25));
+    const double lowest = base - 4.0 * (top - base);
+    std::size_t cut = 0;
+    if (base < top)
+        for (Line& line : chart.lines)
+            for (double& y : line.y)
+                if (y < lowest) {
+                    y = std::numeric_limits<double>::quiet_NaN();
+                    ++cut;
+                }
+    std::erase_if(chart.lines, [](const Line& line) { return sorted_finite(line.y).empty(); });
+    return cut == 0 ? std::string()
+                    : fmt::format("<p>{} {} {:.3g} are not drawn.</p>\n", cut,
+                                  loss ? "losses above" : "numbers below", loss ? -lowest : lowest);
+}
+
+std::string losses_chart(const RunData& run, const Findings& findings) {
+    Chart chart{"Loss of the best network beside simple predictors", "generation"};
+    add(chart, run, "best", 0);
+    add(chart, run, "validated", 1, true);
+    if (run.status) add_last(chart, run, "tested", run.status->tested, 3);
+    if (chart.lines.empty()) return "";
+    const LoggedColumn& best = *column(run, "best");
+    // Where the champion is judged: in the test, else in validation, else in training.
+    const PhaseLosses& judged = findings.losses.back();
+    std::size_t colour = 2;
+    for (const evolve::Task::Baseline& baseline : judged.baselines)
+        if (is_loss(baseline) && std::isfinite(baseline.loss)) {
+            colour += colour == 3 ? 1 : 0;
+            chart.lines.push_back({fmt::format("{} ({})", baseline.name, name(judged.phase)),
+                                   palette(colour++),
+                                   {best.generation.front(), best.generation.back()},
+                                   {-baseline.loss, -baseline.loss},
+                                   false,
+                                   true});
+        }
+    const std::string cut = cut_off(chart, true);
+    for (Line& line : chart.lines)
+        for (double& y : line.y) y = -y;
+    return svg(chart) + cut;
+}
+
+std::string losses_table(const Findings& findings) {
+    std::string text = "<table><tr><th></th>";
+    for (const PhaseLosses& losses : findings.losses)
+        text += fmt::format("<th>{}</th>", name(losses.phase));
+    const auto row = [&](const std::string& name, const auto& value_of) {
+        text += fmt::format("</tr>\n<tr><td>{}</td>", escaped(name));
+        for (const PhaseLosses& losses : findings.losses) {
+            const double value = value_of(losses);
+            text += std::isfinite(value) ? fmt::format("<td>{:.6g}</td>", value) : "<td>–</td>";
+        }
+    };
+    row("the best network (loss)", [](const PhaseLosses& losses) { return losses.loss; });
+    for (const evolve::Task::Baseline& baseline : findings.losses.front().baselines)
+        row(baseline.name, [&](const PhaseLosses& losses) {
+            const auto found =
+                std::ranges::find(losses.baselines, baseline.name, &evolve::Task::Baseline::name);
+            return found == losses.baselines.end() ? std::numeric_limits<double>::quiet_NaN()
+                                                   : found->loss;
+        });
+    return text + "</tr></table>\n";
+}
+
+}  // namespace
+
+const LoggedColumn* column(const RunData& run, const std::string& name) {
+    const auto found = run.columns.find(name);
+    return found == run.columns.end() ? nullptr : &found->second;
+}
+
+std::string fitness_html(const RunData& run) {
+    Chart chart{"Fitness", "generation"};
+    add(chart, run, "best", 0);
+    add(chart, run, "mean", 4);
+    add(chart, run, "worst", 6);
+    add(chart, run, "validated", 1, true);
+    if (run.status) add_last(chart, run, "tested", run.status->tested, 3);
+    const std::string cut = cut_off(chart, false);
+    return svg(chart) + cut;
+}
+
+std::string losses_html(const RunData& run, const Findings& findings) {
+    if (findings.losses.empty()) return "";
+    return losses_chart(run, findings) + losses_table(findings);
+}
+
+std::string species_html(const RunData& run) {
+    constexpr std::size_t max_species = 16;
+    using Id = std::pair<std::int64_t, std::int64_t>;
+    if (run.species.empty()) return "";
+    std::map<Id, double> total;
+    bool islands = false;
+    for (const auto& [generation, sizes] : run.species)
+        for (const auto& [id, size] : sizes) {
+            total[id] += size;
+            islands |= id.first > 0;
+        }
+    std::vector<Id> ids;
+    for (const auto& [id, sum] : total) ids.push_back(id);
+    std::ranges::stable_sort(ids, [&](auto a, auto b) { return total[a] > total[b]; });
+    const std::size_t others = ids.size() - std::min(ids.size(), max_species);
+    ids.resize(ids.size() - others);
+    std::ranges::sort(ids);
+    std::vector<double> x;
+    std::vector<Line> parts(ids.size() + 1);
+    for (const auto& [generation, sizes] : run.species) {
+        x.push_back(static_cast<double>(generation));
+        double rest = 0.0;
+        for (const auto& [id, size] : sizes) rest += size;
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+            const auto found = sizes.find(ids[i]);
+            const double size = found == sizes.end() ? 0.0 : found->second;
+            parts[i].y.push_back(size);
+            rest -= size;
+        }
+        parts.back().y.push_back(rest);
+    }
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        parts[i].colour = palette(i);
+        parts[i].name = islands ? fmt::format("{} of island {}", ids[i].second, ids[i].first)
+                                : fmt::format("species {}", ids[i].second);
+    }
+    parts.back().colour = "#777";
+    parts.back().name = fmt::format("{} smaller ones", others);
+    if (others == 0) parts.pop_back();
+    return svg(stacked("Individuals of each species", "generation", x, parts));
+}
+
+std::string counts_html(const RunData& run) {
+    std::string text;
+    const auto chart_of = [&](const char* title, std::initializer_list<const char*> names) {
+        Chart chart{title, "generation"};
+        for (const char* name : names) add(chart, run, name, chart.lines.size());
+        text += svg(chart);
+    };
+    chart_of("Diversity", {"diversity"});
+    chart_of("Species", {"species"});
+    chart_of("Weights of the best network", {"parameters"});
+    chart_of("Multiplications of one evaluation of the best network", {"products"});
+    chart_of("Bytes of the best network as stored", {"bytes"});
+    return text;
+}
+
+std::string trials_html(std::span<const RunData> runs) {
+    std::map<double, std::vector<double>> best;
+    for (const RunData& run : runs)
+        if (const LoggedColumn* found = column(run, "best"))
+            for (const double generation : found->generation) best[generation];
+    for (const RunData& run : runs) {
+        const LoggedColumn* found = column(run, "best");
+        if (found == nullptr || found->generation.empty()) continue;
+        std::size_t i = 0;
+        for (auto& [generation, values] : best) {
+            while (i + 1 < found->generation.size() && found->generation[i + 1] <= generation) ++i;
+            values.push_back(found->value[i]);
+        }
+    }
+    Band all{"from the least to the largest", palette(6), {}, {}, {}};
+    Band half{"the middle half", palette(5), {}, {}, {}};
+    Line median{"median of the best", palette(0), {}, {}};
+    for (auto& [generation, values] : best) {
+        std::ranges::sort(values);
+        for (Band* band : {&all, &half}) band->x.push_back(generation);
+        all.low.push_back(values.front());
+        all.high.push_back(values.back());
+        half.low.push_back(quantile_of(values, 0.25));
+        half.high.push_back(quantile_of(values, 0.75));
+        median.x.push_back(generation);
+        median.y.push_back(quantile_of(values, 0.5));
+    }
+    return svg(
+        {fmt::format("Best fitness of {} runs", runs.size()), "generation", {all, half}, {median}});
+}
+
+}  // namespace cambrian::launch

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "cambrian/launch/report/findings.hpp"
+#include "cambrian/launch/report/run_data.hpp"
+
+// What the tables of runs show over generations, as HTML; empty where they have nothing of it.
+namespace cambrian::launch {
+
+/// The finite numbers of a column; null where there is none.
+[[nodiscard]] const LoggedColumn* column(const RunData& run, const std::string& name);
+
+/// Best, mean, worst and validated, and what best.cmb reached in the test.
+[[nodiscard]] std::string fitness_html(const RunData& run);
+/// The losses of the best beside those of simple predictors, of tasks with such.
+[[nodiscard]] std::string losses_html(const RunData& run, const Findings& findings);
+/// Sizes of species, one above the other.
+[[nodiscard]] std::string species_html(const RunData& run);
+/// Diversity, weights of the best and what else is counted.
+[[nodiscard]] std::string counts_html(const RunData& run);
+/// The best of several runs: median, quartiles and extremes. A run that has ended keeps its last
+/// one.
+[[nodiscard]] std::string trials_html(std::span<const RunData> runs);
+
+}  // namespace cambrian::launch
