@@ -1,13 +1,18 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
+#include "cambrian/engine/layers/layer_json.hpp"
+#include "cambrian/engine/network/network.hpp"
 #include "cambrian/engine/onnx/protobuf.hpp"
 #include "cambrian/engine/onnx/translation.hpp"
+#include "cambrian/tests/support/layer_samples.hpp"
 
 // What the models compute is compared with `cambrian infer` by tests/onnx.
 namespace cambrian::onnx {
@@ -49,14 +54,40 @@ TEST(OnnxProtobuf, WritesWhatTheFormatSays) {
                                          "\x2a\x06\x03\x8e\x02\x9e\xa7\x05"));
 }
 
-TEST(OnnxOps, EveryOpHasNodesOrALoweringOrIsRefused) {
-    std::vector<std::string> refused;
-    for (const OpInfo& op : op_table())
-        if (!is_bound(op.op) && op.lowering == nullptr && !has_nodes(op.op))
-            refused.emplace_back(op.name);
-    // No layer draws in inference, and gradients alone add to places; the others are bits.
-    EXPECT_THAT(refused,
-                ElementsAre("random", "encode", "decode", "unpack", "scatter_add", "interpret"));
+/// A row through a layer and a head, a step of them where they have a state.
+Graph layer_graph(const test::LayerSample& sample) {
+    const auto extents = sample.row.extents();
+    const nlohmann::json layers{nlohmann::json(to_json(sample.layer)),
+                                {{"type", "dense"}, {"out", 1}}};
+    const Network network(
+        blueprint_from_json({{"input", std::vector<std::int64_t>(extents.begin(), extents.end())},
+                             {"layers", layers}}));
+    Graph graph;
+    const auto operand = [&](const char* name, ValueType type, std::int64_t count) {
+        return graph.input(name, type, Shape{std::max<std::int64_t>(1, count)});
+    };
+    const NetworkOperands operands{
+        .weights = operand("weights", ValueType::real, network.weight_count()),
+        .activations = operand("activations", ValueType::integer, network.activation_count()),
+        .enabled = operand("enabled", ValueType::boolean, network.slot_count())};
+    const Var row = graph.input("row", ValueType::real, {1, network.input_features()});
+    for (const Var value : network.step(row, network.initial_state(graph, 1), operands).state)
+        graph.output(value);
+    return graph;
+}
+
+TEST(OnnxOps, EveryLayerIsOfOpsThatHaveNodes) {
+    for (const test::LayerSample& sample : test::layer_samples()) {
+        const RefusedOp refused = refused_op(lower(layer_graph(sample), has_nodes));
+        EXPECT_EQ(refused.op, nullptr) << sample.name << " computes " << refused.op->name;
+    }
+}
+
+TEST(OnnxOps, WhatIsBitsOrDrawnIsRefused) {
+    for (const Op op : {Op::random, Op::encode, Op::decode, Op::unpack, Op::interpret}) {
+        EXPECT_FALSE(has_nodes(op)) << name(op);
+        EXPECT_EQ(op_info(op).lowering, nullptr) << name(op);
+    }
 }
 
 TEST(OnnxOps, ARefusedOpIsFoundWithTheSlotThatItIsOf) {
