@@ -12,7 +12,7 @@
 namespace cambrian::evolve {
 namespace {
 
-using Numbers = std::vector<double>;
+using Doubles = std::vector<double>;
 
 class golden_samples : public ::testing::Test {
   protected:
@@ -45,7 +45,7 @@ std::string bits_of_hex(const std::string& digits) {
     return result;
 }
 
-void expect_close(const Numbers& found, const Numbers& expected, double tolerance,
+void expect_close(const Doubles& found, const Doubles& expected, double tolerance,
                   std::size_t count) {
     ASSERT_GE(found.size(), count);
     ASSERT_GE(expected.size(), count);
@@ -53,8 +53,8 @@ void expect_close(const Numbers& found, const Numbers& expected, double toleranc
         ASSERT_NEAR(found[i], expected[i], tolerance * std::max(1.0, std::abs(expected[i]))) << i;
 }
 
-Numbers flat(const nlohmann::json& rows) {
-    Numbers result;
+Doubles flat(const nlohmann::json& rows) {
+    Doubles result;
     for (const auto& row : rows)
         for (const double value : row) result.push_back(value);
     return result;
@@ -125,18 +125,18 @@ TEST_F(golden_samples, Spirals) {
     const auto train = task->data(Phase::train);
     ASSERT_EQ(spirals.at("points").size(), 194U);
     for (std::size_t i = 0; i < 194; ++i) {
-        const Numbers point = spirals.at("points").at(i);
+        const Doubles point = spirals.at("points").at(i);
         EXPECT_NEAR(train[0].elements[2 * i], point[0], 1e-13);
         EXPECT_NEAR(train[0].elements[2 * i + 1], point[1], 1e-13);
         EXPECT_EQ(train[1].elements[i], point[2]);
     }
-    const Numbers between = task->data(Phase::test)[0].elements;
+    const Doubles between = task->data(Phase::test)[0].elements;
     for (const auto& known_point : spirals.at("half_step_points_on_class1")) {
-        const Numbers point = known_point;
+        const Doubles point = known_point;
         // Half steps of even numbers are the points that train.
         const auto half_steps = static_cast<std::size_t>(2.0 * point[0]);
         const bool halfway = half_steps % 2 == 1;
-        const Numbers& points = halfway ? between : train[0].elements;
+        const Doubles& points = halfway ? between : train[0].elements;
         const std::size_t row = halfway ? half_steps - 1 : half_steps;
         EXPECT_NEAR(points[2 * row], point[1], 1e-13);
         EXPECT_NEAR(points[2 * row + 1], point[2], 1e-13);
@@ -150,8 +150,8 @@ TEST_F(golden_samples, MackeyGlassSeries) {
         const auto task = testing::standard_task(
             R"({"type": "mackey_glass", "lags": [0], "discard": 0, "train_steps": 1001,)" +
             settings + "}");
-        const Numbers found = task->data(Phase::train)[0].elements;
-        const Numbers expected = series.at(name).at("first");
+        const Doubles found = task->data(Phase::train)[0].elements;
+        const Doubles expected = series.at(name).at("first");
         expect_close(found, expected, 1e-9, 200);
         expect_close(found, expected, 1e-6, expected.size());
         EXPECT_NEAR(found[1000], series.at(name).at("at_1000"), 1e-6);
@@ -167,7 +167,7 @@ TEST_F(golden_samples, MackeyGlassSeries) {
                   R"("history": "constant", "method": "euler", "steps_per_unit": 1)");
     const auto given = series.at("rk4_held_h1_given_history");
     expect_close(
-        mackey_glass(MackeyGlassMethod::rk4_held, 1, given.at("history").get<Numbers>(), 200),
+        mackey_glass(MackeyGlassMethod::rk4_held, 1, given.at("history").get<Doubles>(), 200),
         given.at("first"), 1e-9, 200);
 }
 
@@ -179,7 +179,7 @@ TEST_F(golden_samples, MackeyGlassPairsAndSquash) {
     for (const auto& pair : mackey_glass.at("jang_pairs")) {
         const std::size_t t = pair.at("t").get<std::size_t>() - 118;
         const auto& part = t < 500 ? train : test;
-        const Numbers inputs = pair.at("inputs");
+        const Doubles inputs = pair.at("inputs");
         for (std::size_t i = 0; i < 4; ++i)
             EXPECT_NEAR(part[0].elements[t % 500 * 4 + i], inputs[i], 1e-6) << t;
         EXPECT_NEAR(part[1].elements[t % 500], pair.at("target").get<double>(), 1e-6) << t;
@@ -194,19 +194,19 @@ TEST_F(golden_samples, MackeyGlassPairsAndSquash) {
 
 TEST_F(golden_samples, Narma10) {
     const auto narma = known("narma10");
-    const Numbers u = narma.at("u");
-    const Numbers y = narma.at("y");
+    const Doubles u = narma.at("u");
+    const Doubles y = narma.at("y");
     expect_close(narma10(u), y, narma.at("tolerance"), y.size());
 
     const auto washout = narma.at("metrics").at("washout").get<std::size_t>();
     SeriesPart part;
     part.samples.inputs = Tensor(ValueType::real, Shape{1, 400, 1}, u);
     part.samples.targets =
-        Tensor(ValueType::real, Shape{1, 300, 1}, Numbers(y.begin() + 100, y.end()));
+        Tensor(ValueType::real, Shape{1, 300, 1}, Doubles(y.begin() + 100, y.end()));
     ASSERT_EQ(washout, 100U);
     const auto task = make_series_task("narma10", {part, {}, {}});
     // The well-known slip of one step, whose error is told.
-    Numbers slipped(400, 0.0);
+    Doubles slipped(400, 0.0);
     for (std::size_t t = 10; t < 399; ++t) {
         double sum = 0.0;
         for (std::size_t i = 1; i <= 10; ++i) sum += slipped[t - i];
@@ -223,18 +223,18 @@ TEST_F(golden_samples, Narma10) {
 
 TEST_F(golden_samples, DelayAndCopy) {
     const auto sequences = known("sequence_tasks");
-    const Numbers u = sequences.at("delay").at("u");
+    const Doubles u = sequences.at("delay").at("u");
     const auto length = static_cast<std::int64_t>(u.size());
     for (const auto& [delay, targets] : sequences.at("delay").at("targets").items()) {
         const Samples samples = delay_samples({1, length, 1, u}, std::stoi(delay));
         EXPECT_EQ(samples.inputs.elements, u);
-        const Numbers all = targets;
-        EXPECT_EQ(samples.targets.elements, Numbers(all.begin() + std::stoi(delay), all.end()));
+        const Doubles all = targets;
+        EXPECT_EQ(samples.targets.elements, Doubles(all.begin() + std::stoi(delay), all.end()));
     }
     for (const auto& known_case : sequences.at("copy")) {
         const auto items = known_case.at("length").get<std::int64_t>();
-        const Numbers targets = flat(known_case.at("targets"));
-        const Numbers bits(targets.end() - items * 8, targets.end());
+        const Doubles targets = flat(known_case.at("targets"));
+        const Doubles bits(targets.end() - items * 8, targets.end());
         const Samples samples = copy_samples({1, items, 8, bits});
         EXPECT_EQ(samples.inputs.elements, flat(known_case.at("inputs")));
         EXPECT_EQ(samples.inputs.shape, (Shape{1, 2 * items + 1, 9}));
@@ -245,11 +245,11 @@ TEST_F(golden_samples, DelayAndCopy) {
 TEST_F(golden_samples, RecallHasTheErrorsOfNeatPython) {
     const auto backend = make_reference_backend(Precision::f64);
     for (const auto& known_case : known("sequence_tasks").at("neat_python_fixed").at("cases")) {
-        const Numbers bits = known_case.at("sequence");
+        const Doubles bits = known_case.at("sequence");
         const Samples samples = recall_samples({1, 4, 1, bits});
         EXPECT_EQ(samples.inputs.elements, flat(known_case.at("inputs")));
         const auto task = make_bits_task("delayed_copy", {.train = samples});
-        Numbers outputs(4, 0.0);
+        Doubles outputs(4, 0.0);
         for (const double output : known_case.at("outputs_on_recall")) outputs.push_back(output);
         const Tensor answers(ValueType::real, Shape{1, 8, 1}, outputs);
         // Outputs from 0 to 1 are wrong by one or right, once they are rounded.
