@@ -17,8 +17,8 @@ namespace {
 using evolve::BirthId;
 using evolve::Recipe;
 
-constexpr double tree_left = 64.0;
-constexpr double widest = 680.0;
+constexpr double tree_left = 84.0;
+constexpr double widest = 660.0;
 constexpr double curve_top = 20.0;
 constexpr double curve_bottom = 100.0;
 constexpr double lanes_top = 132.0;
