@@ -37,6 +37,16 @@ endfunction()
 cambrian_find_library(xxhash xxhash.h xxhash libxxhash-dev)
 cambrian_find_library(zstd zstd.h zstd libzstd-dev)
 cambrian_find_library(httplib httplib.h cpp-httplib libcpp-httplib-dev)
+# Its classes lie in memory as these words say: the same ones as when the library was compiled.
+find_package(PkgConfig QUIET)
+if(PKG_CONFIG_FOUND)
+  pkg_check_modules(httplib_words QUIET cpp-httplib)
+  target_compile_options(cambrian_httplib INTERFACE ${httplib_words_CFLAGS_OTHER})
+endif()
+if(NOT httplib_words_FOUND)
+  target_compile_definitions(cambrian_httplib INTERFACE
+    CPPHTTPLIB_OPENSSL_SUPPORT CPPHTTPLIB_ZLIB_SUPPORT CPPHTTPLIB_BROTLI_SUPPORT)
+endif()
 if(CAMBRIAN_BENCHMARKS)
   # What our products are set beside; the serial variant, because benchmarks spread calls themselves.
   cambrian_find_library(openblas cblas.h openblas libopenblas-serial-dev openblas-serial

@@ -105,7 +105,7 @@ std::optional<DrawnEpisode> best_episode(Backend& backend, const Task& task, con
         const Individual individual(genome);
         const std::array<const Individual*, 1> one{&individual};
         PopulationRunner runner(backend, Family::graph);
-        HostPopulation population(backend, runner, task.signature(), one);
+        HostPopulation population(backend, runner, task.signature(), one, {});
         return visible->play(population, {round.phase, seed, round.round}, max_steps);
     }
     const Recording recording = record(backend, task, genome, seed, round, max_steps);

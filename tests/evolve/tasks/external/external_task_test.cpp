@@ -25,9 +25,9 @@ using ::testing::IsNan;
 using ::testing::Not;
 
 /// Networks that answer with their own number, whatever they see.
-class Numbers final : public Population {
+class NumberedNetworks final : public Population {
   public:
-    explicit Numbers(std::vector<float> numbers) : numbers_(std::move(numbers)) {}
+    explicit NumberedNetworks(std::vector<float> numbers) : numbers_(std::move(numbers)) {}
     [[nodiscard]] std::size_t size() const override { return numbers_.size(); }
     [[nodiscard]] std::vector<float> outputs(std::span<const float>, std::int64_t batch) override {
         return step({}, batch);
@@ -135,7 +135,7 @@ TEST(ExternalTask, IsWhatTheProgramSays) {
 
 TEST(ExternalTask, FitnessIsTheMeanOfTheSumsOfRewards) {
     const auto made = misbehaving("well");
-    Numbers networks({1, 2.5, -3});
+    NumberedNetworks networks({1, 2.5, -3});
     EXPECT_THAT(evaluate(*made->task, networks), ElementsAre(1, 2.5, -3));
     EXPECT_THAT(networks.seen(), ElementsAre(std::vector<float>(6, 0.0F)));
 }
@@ -157,7 +157,7 @@ echo '{"observations": [[9, 9]], "rewards": [4], "done": [true]}'
     nlohmann::json json = settings({"sh", "-c", script});
     json["settings"] = {{"gravity", 9.8}};
     const auto made = make(json);
-    Numbers networks({0.1F});
+    NumberedNetworks networks({0.1F});
     EXPECT_THAT(made->task->evaluate(networks, Phase::train, 1, 7), ElementsAre(3.5));
     EXPECT_THAT(networks.seen(), ElementsAre(ElementsAre(1, 2, 3, 4), ElementsAre(5, 6, 7, 8)));
 }
@@ -177,7 +177,7 @@ echo '{"fitness": [-2.5]}'
     const auto made = make(json);
     EXPECT_THAT(made->task->notes()[0],
                 HasSubstr("judges networks with 1 observations and 1 actions"));
-    Numbers networks({0.5F});
+    NumberedNetworks networks({0.5F});
     EXPECT_THAT(made->task->evaluate(networks, Phase::validation, 1, 7), ElementsAre(-2.5));
 }
 
@@ -190,7 +190,7 @@ TEST(ExternalTask, NetworksAreJudgedInBatches) {
         json["batch"] = batch;
         json["processes"] = processes;
         const auto made = make(json);
-        Numbers networks({1, 2.5, -3, 4, 0.1F});
+        NumberedNetworks networks({1, 2.5, -3, 4, 0.1F});
         EXPECT_THAT(evaluate(*made->task, networks), ElementsAre(1, 2.5, -3, 4, 0.1F));
     }
 }
@@ -199,15 +199,15 @@ TEST(ExternalTask, SeveralProgramsGiveTheSame) {
     nlohmann::json json = settings(simulator("well"));
     json["processes"] = 3;
     const auto made = make(json);
-    Numbers networks({1, 2, 3, 4, 5});
+    NumberedNetworks networks({1, 2, 3, 4, 5});
     EXPECT_THAT(evaluate(*made->task, networks), ElementsAre(1, 2, 3, 4, 5));
-    Numbers few({7, 8});
+    NumberedNetworks few({7, 8});
     EXPECT_THAT(evaluate(*made->task, few), ElementsAre(7, 8));
 }
 
 TEST(ExternalTask, ActionsThatAreNoNumbersAreAskedOfNobody) {
     const auto made = misbehaving("well");
-    Numbers networks({1, std::nanf(""), 3});
+    NumberedNetworks networks({1, std::nanf(""), 3});
     const std::vector<double> fitness = evaluate(*made->task, networks);
     EXPECT_EQ(fitness[0], 1);
     EXPECT_TRUE(std::isnan(fitness[1]));
@@ -223,7 +223,7 @@ while read step; do echo '{"observations": [[0], [0]], "rewards": [1, 1], "done"
 )";
     nlohmann::json json = settings({"sh", "-c", script});
     json["steps"] = 4;
-    Numbers networks({0});
+    NumberedNetworks networks({0});
     EXPECT_THAT(evaluate(*make(json)->task, networks), ElementsAre(4));
 }
 
@@ -292,7 +292,7 @@ class WithOneNetwork : public ::testing::TestWithParam<Way> {};
 TEST_P(WithOneNetwork, OnlyThatOneGetsTheWorst) {
     const auto& [speech, mode] = GetParam();
     const auto made = misbehaving(speech, std::string(mode) + ":2");
-    Numbers networks({1, 2});
+    NumberedNetworks networks({1, 2});
     const std::vector<double> fitness = evaluate(*made->task, networks);
     EXPECT_EQ(fitness[0], 1);
     EXPECT_TRUE(std::isnan(fitness[1]));
@@ -350,7 +350,7 @@ TEST(ExternalTask, SilentProgramsAreEndedInTime) {
     for (const auto& [speech, mode] : ways)
         waiting.push_back(std::async(std::launch::async, [speech = speech, mode = mode] {
             const auto made = misbehaving(speech, mode, 2.0);
-            Numbers network({1});
+            NumberedNetworks network({1});
             EXPECT_THAT(evaluate(*made->task, network), ElementsAre(IsNan()));
             EXPECT_THAT(made->warnings, ElementsAre(HasSubstr("no answer in time")))
                 << speech.level << ' ' << speech.frames << ' ' << mode;
@@ -362,7 +362,7 @@ TEST(ExternalTask, SilentProgramsAreEndedInTime) {
 TEST(ExternalTask, ASecondAnswerIsNone) {
     for (const Speech& speech : {Speech{"network", "json"}, Speech{"network", "msgpack"}}) {
         const auto made = misbehaving(speech, "talks");
-        Numbers network({1});
+        NumberedNetworks network({1});
         EXPECT_THAT(evaluate(*made->task, network), ElementsAre(1));
         EXPECT_THAT(evaluate(*made->task, network), ElementsAre(1)) << "by a new program";
         EXPECT_TRUE(made->warnings.empty());
@@ -371,7 +371,7 @@ TEST(ExternalTask, ASecondAnswerIsNone) {
 
 TEST(ExternalTask, AProgramThatAlwaysFailsEndsTheShard) {
     const auto made = misbehaving("exit");
-    Numbers networks(std::vector<float>(64, 1.0F));
+    NumberedNetworks networks(std::vector<float>(64, 1.0F));
     EXPECT_THROW(static_cast<void>(evaluate(*made->task, networks)), ChildFailure);
 }
 
