@@ -106,6 +106,11 @@ std::string encode(const ModelMessage& model) {
         entry.bytes(1, key).bytes(2, value);
         out.bytes(14, entry.content());
     }
+    // Nodes, names and texts come on top of the weights.
+    if (out.content().size() >= most_bytes)
+        throw InputError(fmt::format(
+            "the model has {} bytes (a file of ONNX holds less than 2 GiB) write a .safetensors",
+            out.content().size()));
     return out.content();
 }
 

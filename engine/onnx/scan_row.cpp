@@ -72,7 +72,8 @@ void write_scan(const NodeWriter& node, std::string_view operation) {
         const bool batched = is_carry ? info.per_individual : node.batched(i);
         operands.push_back(batched ? node.spread(i) : node.name(i));
         if (!is_carry) axes.push_back(batched ? 1 : 0);
-        const std::string name = to.free_name(body.input_name(i));
+        // Not a name that the model's own inputs and outputs take later.
+        const std::string name = to.free_name("step." + std::string(body.input_name(i)));
         message->inputs.push_back(declared(name, info, batched));
         inputs.push_back(Place::of_value(name, batched));
     }

@@ -1,5 +1,7 @@
 #include "cambrian/evolve/runs/event_log.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <bit>
 #include <charconv>
@@ -7,6 +9,8 @@
 #include <fstream>
 #include <span>
 #include <system_error>
+
+#include "cambrian/engine/core/error.hpp"
 
 namespace cambrian::distributed {
 namespace {
@@ -171,6 +175,11 @@ EventLog::EventLog(const fs::path& table, bool several) : several_(several) {
 /// Event: step = 2, summary = 5 with values = 1.
 std::string EventLog::record_of(std::string_view line) const {
     const std::vector<std::string_view> cells = cells_of(line);
+    if (cells.size() > columns_.size())
+        throw InputError(fmt::format(
+            "a line of the table has {} cells (its first line names {}) put back the file that was "
+            "written, or set log.tensorboard to false",
+            cells.size(), columns_.size()));
     std::string suffix;
     if (several_)
         for (std::size_t i = 0; i < cells.size(); ++i)

@@ -71,9 +71,11 @@ class Run {
         if (job.watch.every > 0) watch();
         if (epochs_->length() == 0) epochs_->pending() += header_of_epochs();
         if (timings_->length() == 0) timings_->pending() += timings_header;
-        write_checkpoint();
+        epochs_->flush();
+        // Before the checkpoint: a start that fails leaves no run behind.
         if (job.tensorboard)
             events_.emplace(directory_.path() / "epochs.csv", trainer_.individuals() > 1);
+        write_checkpoint();
     }
 
     TrainingResult train(const std::atomic<int>& interrupt) {

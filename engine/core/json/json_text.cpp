@@ -36,15 +36,17 @@ class Check : public json::json_sax_t {
 
     [[nodiscard]] std::optional<Fault> take() { return std::move(fault_); }
 
-    bool null() override { return true; }
-    bool boolean(bool) override { return true; }
-    bool number_integer(number_integer_t) override { return true; }
-    bool number_unsigned(number_unsigned_t) override { return true; }
+    bool null() override { return count(); }
+    bool boolean(bool) override { return count(); }
+    bool number_integer(number_integer_t) override { return count(); }
+    bool number_unsigned(number_unsigned_t) override { return count(); }
     bool number_float(number_float_t number, const string_t&) override {
-        return std::isfinite(number) || refuse("a number that is not finite");
+        return count() && (std::isfinite(number) || refuse("a number that is not finite"));
     }
-    bool binary(binary_t&) override { return true; }
-    bool string(string_t& text) override { return is_text(text); }
+    bool binary(binary_t& bytes) override {
+        return count() && (!bytes.has_subtype() || refuse("an extension of MessagePack"));
+    }
+    bool string(string_t& text) override { return count() && is_text(text); }
 
     bool start_object(std::size_t) override {
         keys_.emplace_back();
@@ -79,7 +81,12 @@ class Check : public json::json_sax_t {
         return text.find('\0') == std::string::npos ||
                refuse("the text \"" + shortened(text) + "\" holds a NUL character");
     }
+    bool count() {
+        return ++values_ <= limits_.values ||
+               refuse("more than " + std::to_string(limits_.values) + " values");
+    }
     bool enter() {
+        if (!count()) return false;
         return ++depth_ <= limits_.depth ||
                refuse("nested too deeply, more than " + std::to_string(limits_.depth) + " levels");
     }
@@ -90,6 +97,7 @@ class Check : public json::json_sax_t {
 
     const Limits& limits_;
     int depth_ = 0;
+    std::size_t values_ = 0;
     std::vector<std::set<std::string>> keys_;
     std::optional<Fault> fault_;
 };

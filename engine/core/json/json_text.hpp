@@ -20,6 +20,9 @@ struct Limits {
     std::size_t length = std::size_t{16} << 20U;  ///< Bytes.
     /// Keys of one object; an ordered object looks at all of them for each.
     std::size_t keys = std::numeric_limits<std::size_t>::max();
+    /// Numbers, texts, lists and objects in all: an empty list is a byte of MessagePack, but
+    /// dozens in memory.
+    std::size_t values = std::numeric_limits<std::size_t>::max();
 };
 
 /// Why a text is refused.
@@ -41,8 +44,9 @@ struct Fault {
                                                    const Limits& limits = {});
 
 /// What MessagePack (msgpack.org) holds; strings of bytes become JSON's binary values, which
-/// parse() never gives. Refuses what parse() refuses, numbers that are not finite, keys that are no
-/// texts, and bytes after the value; a length beyond the bytes that are there costs no memory.
+/// parse() never gives. Refuses what parse() refuses, extensions, numbers that are not finite, keys
+/// that are no texts, and bytes after the value; a length beyond the bytes that are there costs no
+/// memory.
 [[nodiscard]] nlohmann::json parse_packed(std::string_view bytes, const Limits& limits = {});
 
 /// A value as a message shows it: JSON, cut when long.

@@ -102,8 +102,9 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::s
 }
 
 ChildProcess::~ChildProcess() {
-    close(socket_);  // The end of its input tells it to go.
-    if (!silent_) static_cast<void>(end(patience_at_end));
+    hang_up();
+    if (!silent_) static_cast<void>(end(*end_by_));
+    close(socket_);
     // Before it is waited for: until then nobody else can have its number.
     kill(-pid_, SIGKILL);
     kill(pid_, SIGKILL);  // It may have left its group.
@@ -112,8 +113,13 @@ ChildProcess::~ChildProcess() {
     }
 }
 
-std::optional<std::string> ChildProcess::end(std::chrono::milliseconds patience) const {
-    const Deadline deadline = std::chrono::steady_clock::now() + patience;
+void ChildProcess::hang_up() {
+    if (end_by_) return;
+    shutdown(socket_, SHUT_RDWR);
+    end_by_ = std::chrono::steady_clock::now() + patience_at_end;
+}
+
+std::optional<std::string> ChildProcess::end(Deadline deadline) const {
     for (;;) {
         siginfo_t info{};
         if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -129,7 +135,8 @@ std::optional<std::string> ChildProcess::end(std::chrono::milliseconds patience)
 void ChildProcess::fail_ended() const {
     throw ChildFailure(
         fmt::format("the program is gone ({}) look at what it wrote to its standard error",
-                    end(patience_at_end).value_or("it has closed its input or output")));
+                    end(std::chrono::steady_clock::now() + patience_at_end)
+                        .value_or("it has closed its input or output")));
 }
 
 void ChildProcess::wait(short events, Deadline deadline) {

@@ -43,6 +43,8 @@ class ChildProcess {
     void send_frame(std::string_view bytes, Deadline deadline);
     /// A line without its end. Throws ChildFailure for one above longest_answer.
     [[nodiscard]] std::string receive_line(Deadline deadline);
+    /// The end of its input tells the program to end; the destructor waits for that.
+    void hang_up();
     /// What follows the length. Throws ChildFailure for a length above longest_answer.
     [[nodiscard]] std::string receive_frame(Deadline deadline);
 
@@ -57,13 +59,14 @@ class ChildProcess {
     /// Waits until the socket can be read or written; throws ChildFailure at the deadline.
     void wait(short events, Deadline deadline);
     [[noreturn]] void fail_ended() const;
-    /// How it has ended, after waiting so long for that; nothing while it lives.
-    [[nodiscard]] std::optional<std::string> end(std::chrono::milliseconds patience) const;
+    /// How it has ended, after waiting until then; nothing while it lives.
+    [[nodiscard]] std::optional<std::string> end(Deadline deadline) const;
 
     pid_t pid_ = -1;
     int socket_ = -1;
-    bool silent_ = false;   ///< It was waited for in vain.
-    std::string received_;  ///< Beyond the last answer that was read.
+    bool silent_ = false;             ///< It was waited for in vain.
+    std::optional<Deadline> end_by_;  ///< Once it was told to end.
+    std::string received_;            ///< Beyond the last answer that was read.
 };
 
 }  // namespace cambrian::evolve

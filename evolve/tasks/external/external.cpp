@@ -162,7 +162,8 @@ std::unique_ptr<Task> make_external(const nlohmann::json& json, const TaskContex
                             "put its settings into braces");
         command.settings = own->dump();
     }
-    auto pool = std::make_shared<ProgramPool>(std::move(command), context.warn);
+    auto pool = std::make_shared<ProgramPool>(
+        std::move(command), static_cast<std::size_t>(settings.processes), context.warn);
     return std::make_unique<ExternalTask>(std::move(pool), std::move(settings));
 }
 

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -8,10 +10,20 @@
 namespace cambrian::evolve {
 namespace {
 
-nlohmann::ordered_json networks_of(const NetworkGroup& group, const Population& population,
-                                   ExternalFrames frames) {
+/// Those that a program can be asked about: JSON has no words for numbers that are not finite.
+std::vector<std::size_t> finite_networks(const Population& population) {
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < population.size(); ++i)
+        if (std::ranges::all_of(population.genome(i).weights,
+                                [](float weight) { return std::isfinite(weight); }))
+            places.push_back(i);
+    return places;
+}
+
+nlohmann::ordered_json networks_of(std::span<const std::size_t> places,
+                                   const Population& population, ExternalFrames frames) {
     nlohmann::ordered_json networks = nlohmann::ordered_json::array();
-    for (std::size_t i = group.first; i < group.first + group.count; ++i)
+    for (const std::size_t i : places)
         networks.push_back(network_message(population.genome(i), i, population.origin(i), frames));
     return networks;
 }
@@ -21,10 +33,15 @@ nlohmann::ordered_json networks_of(const NetworkGroup& group, const Population& 
 std::vector<double> judged_fitness(ProgramPool& pool, const Population& population,
                                    const ExternalEpisodes& episodes, const LaneSettings& settings,
                                    ExternalFrames frames) {
+    const std::vector<std::size_t> places = finite_networks(population);
     const auto work = [&](std::span<ProgramLane> lanes, std::span<double> fitness) {
         for (ProgramLane& lane : lanes)
             lane.attempt([&](ExternalProgram* program) {
-                program->send_networks(networks_of(lane.group(), population, frames), episodes);
+                const NetworkGroup& group = lane.group();
+                program->send_networks(
+                    networks_of(std::span(places).subspan(group.first, group.count), population,
+                                frames),
+                    episodes);
             });
         for (ProgramLane& lane : lanes)
             lane.attempt([&](ExternalProgram* program) {
@@ -33,7 +50,10 @@ std::vector<double> judged_fitness(ProgramPool& pool, const Population& populati
                                   fitness.begin() + static_cast<std::ptrdiff_t>(group.first));
             });
     };
-    return fitness_by_lanes(pool, population.size(), settings, work);
+    std::vector<double> fitness(population.size(), std::numeric_limits<double>::quiet_NaN());
+    const std::vector<double> judged = fitness_by_lanes(pool, places.size(), settings, work);
+    for (std::size_t i = 0; i < places.size(); ++i) fitness[places[i]] = judged[i];
+    return fitness;
 }
 
 }  // namespace cambrian::evolve

@@ -19,7 +19,8 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr std::size_t max_names = 1'000'000;
+/// Values of keys that nobody asked for.
+constexpr std::size_t spare_values = 1'000'000;
 constexpr double largest_float = std::numeric_limits<float>::max();
 
 /// Numbers as little-endian bytes; `word` gives the bits of one.
@@ -148,7 +149,7 @@ void fail(const std::string& problem, const std::string& remedy) {
     throw ChildFailure(fmt::format("the program's answer {} {}", problem, remedy));
 }
 
-json parse(const std::string& text, ExternalFrames frames) {
+json parse(const std::string& text, ExternalFrames frames, std::size_t values) {
     const bool lines = frames == ExternalFrames::json;
     const char* remedy =
         lines ? "write one JSON object a line, and nothing else, to standard output"
@@ -156,7 +157,7 @@ json parse(const std::string& text, ExternalFrames frames) {
                 "else, to standard output";
     json answer;
     try {
-        const json_text::Limits limits{.length = text.size()};
+        const json_text::Limits limits{.length = text.size(), .values = values + spare_values};
         answer = lines ? json_text::parse(text, limits) : json_text::parse_packed(text, limits);
     } catch (const InputError& error) {
         fail(

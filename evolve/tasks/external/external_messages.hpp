@@ -68,8 +68,12 @@ namespace external_messages {
 
 /// What is said of an answer that is of no use. Throws ChildFailure.
 [[noreturn]] void fail(const std::string& problem, const std::string& remedy);
+/// Names of one kind that a program may have.
+inline constexpr std::size_t max_names = 1'000'000;
 /// What a program sent. Throws ChildFailure unless it is an object, and for one that is an error.
-[[nodiscard]] nlohmann::json parse(const std::string& answer, ExternalFrames frames);
+/// @param values that the answer needs; it may hold a million more.
+[[nodiscard]] nlohmann::json parse(const std::string& answer, ExternalFrames frames,
+                                   std::size_t values);
 
 // Parts of answers, as lists or as bytes. All throw ChildFailure for anything else than they say.
 

@@ -36,8 +36,8 @@ ExternalProgram::ExternalProgram(const ExternalCommand& command)
           {"frames", name(command.frames)}}},
         {"settings", ordered_json::parse(command.settings)}};
     process_.send_line(first.dump(), deadline());
-    const json answer =
-        external_messages::parse(process_.receive_line(deadline()), ExternalFrames::json);
+    const json answer = external_messages::parse(
+        process_.receive_line(deadline()), ExternalFrames::json, 2 * external_messages::max_names);
     check_handshake(answer);
     interface_ = external_messages::interface(answer);
 }
@@ -78,11 +78,11 @@ void ExternalProgram::send(const ordered_json& message, std::size_t parts) {
     process_.send_frame(bytes, deadline(parts));
 }
 
-json ExternalProgram::receive(std::size_t parts) {
+json ExternalProgram::receive(std::size_t values, std::size_t parts) {
     return external_messages::parse(settings_.frames == ExternalFrames::json
                                         ? process_.receive_line(deadline(parts))
                                         : process_.receive_frame(deadline(parts)),
-                                    settings_.frames);
+                                    settings_.frames, values);
 }
 
 void ExternalProgram::send_reset(std::span<const ExternalWorld> worlds, std::string_view phase,
@@ -99,7 +99,8 @@ void ExternalProgram::send_reset(std::span<const ExternalWorld> worlds, std::str
 }
 
 std::vector<float> ExternalProgram::receive_reset(std::size_t worlds) {
-    return external_messages::observations(receive(), worlds, interface_.observations.size());
+    const std::size_t width = interface_.observations.size();
+    return external_messages::observations(receive(worlds * (width + 1)), worlds, width);
 }
 
 void ExternalProgram::send_step(std::span<const std::size_t> worlds,
@@ -110,7 +111,8 @@ void ExternalProgram::send_step(std::span<const std::size_t> worlds,
 }
 
 ExternalStep ExternalProgram::receive_step(std::size_t worlds) {
-    return external_messages::step(receive(), worlds, interface_.observations.size());
+    const std::size_t width = interface_.observations.size();
+    return external_messages::step(receive(worlds * (width + 3)), worlds, width);
 }
 
 void ExternalProgram::send_networks(ordered_json networks, const ExternalEpisodes& episodes) {
@@ -123,7 +125,7 @@ void ExternalProgram::send_networks(ordered_json networks, const ExternalEpisode
 }
 
 std::vector<double> ExternalProgram::receive_fitness(std::size_t networks) {
-    return external_messages::numbers(receive(networks), "fitness", networks);
+    return external_messages::numbers(receive(networks, networks), "fitness", networks);
 }
 
 }  // namespace cambrian::evolve

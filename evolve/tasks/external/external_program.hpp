@@ -51,6 +51,8 @@ class ExternalProgram {
     explicit ExternalProgram(const ExternalCommand& command);
 
     [[nodiscard]] const ExternalInterface& interface() const { return interface_; }
+    /// Tells the program to end; nothing else may follow.
+    void hang_up() { process_.hang_up(); }
 
     // A message and its answer apart, so that several programs work at once.
     void send_reset(std::span<const ExternalWorld> worlds, std::string_view phase,
@@ -70,7 +72,8 @@ class ExternalProgram {
     /// When the answer to a message of so many parts is late.
     [[nodiscard]] ChildProcess::Deadline deadline(std::size_t parts = 1) const;
     void send(const nlohmann::ordered_json& message, std::size_t parts = 1);
-    [[nodiscard]] nlohmann::json receive(std::size_t parts = 1);
+    /// @param values numbers, words and lists that the answer may hold, beside a million.
+    [[nodiscard]] nlohmann::json receive(std::size_t values, std::size_t parts = 1);
     void check_handshake(const nlohmann::json& answer) const;
 
     ExternalCommand settings_;

@@ -6,8 +6,8 @@
 
 namespace cambrian::evolve {
 
-ProgramPool::ProgramPool(ExternalCommand command, Warn warn)
-    : command_(std::move(command)), warn_(std::move(warn)) {
+ProgramPool::ProgramPool(ExternalCommand command, std::size_t most_waiting, Warn warn)
+    : command_(std::move(command)), most_waiting_(most_waiting), warn_(std::move(warn)) {
     try {
         waiting_.push_back(std::make_unique<ExternalProgram>(command_));
     } catch (const ChildFailure& failure) {
@@ -15,6 +15,10 @@ ProgramPool::ProgramPool(ExternalCommand command, Warn warn)
                                       command_.command.front(), failure.what()));
     }
     interface_ = waiting_.front()->interface();
+}
+
+ProgramPool::~ProgramPool() {
+    for (const auto& program : waiting_) program->hang_up();
 }
 
 std::unique_ptr<ExternalProgram> ProgramPool::take() {
@@ -30,7 +34,15 @@ std::unique_ptr<ExternalProgram> ProgramPool::take() {
 }
 
 std::unique_ptr<ExternalProgram> ProgramPool::start() const {
-    auto program = std::make_unique<ExternalProgram>(command_);
+    std::unique_ptr<ExternalProgram> program;
+    try {
+        program = std::make_unique<ExternalProgram>(command_);
+    } catch (const ChildFailure&) {
+        throw;
+    } catch (const Error& error) {
+        // It could be started before: the host is short of something, perhaps not for long.
+        throw ChildFailure(error.what());
+    }
     if (program->interface() != interface_)
         throw ChildFailure(
             "the program, started again, names other observations or actions than at first (these "
@@ -40,7 +52,7 @@ std::unique_ptr<ExternalProgram> ProgramPool::start() const {
 
 void ProgramPool::give_back(std::unique_ptr<ExternalProgram> program) {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(program));
+    if (waiting_.size() < most_waiting_) waiting_.push_back(std::move(program));
 }
 
 void ProgramPool::warn(const std::string& text) {

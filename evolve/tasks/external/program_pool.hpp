@@ -17,21 +17,27 @@ class ProgramPool {
 
     /// Starts one, to learn what it simulates. Throws ConfigError when it cannot be started or says
     /// nothing sensible.
-    ProgramPool(ExternalCommand command, Warn warn);
+    /// @param most_waiting programs that are kept while nobody needs them.
+    ProgramPool(ExternalCommand command, std::size_t most_waiting, Warn warn);
+    /// All are told to end before any is waited for.
+    ~ProgramPool();
+    ProgramPool(const ProgramPool&) = delete;
+    ProgramPool& operator=(const ProgramPool&) = delete;
 
     [[nodiscard]] const ExternalInterface& interface() const { return interface_; }
-    /// One that waits, or a new one. Throws ConfigError or ChildFailure when a new one fails, or
-    /// simulates something else than the first did.
+    /// One that waits, or a new one. Throws ChildFailure when a new one cannot be started, fails,
+    /// or simulates something else than the first did.
     [[nodiscard]] std::unique_ptr<ExternalProgram> take();
-    /// A new one.
+    /// A new one; throws as take() does.
     [[nodiscard]] std::unique_ptr<ExternalProgram> start() const;
-    /// For one that works.
+    /// For one that works; it ends when enough others wait.
     void give_back(std::unique_ptr<ExternalProgram> program);
     /// Tells the user what went wrong.
     void warn(const std::string& text);
 
   private:
     const ExternalCommand command_;
+    const std::size_t most_waiting_;
     const Warn warn_;
     std::mutex mutex_;
     std::vector<std::unique_ptr<ExternalProgram>> waiting_;

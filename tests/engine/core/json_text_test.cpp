@@ -80,6 +80,17 @@ TEST(JsonText, ReadsMessagePack) {
     EXPECT_EQ(json_text::parse_packed(bytes), value);
 }
 
+TEST(JsonText, CountsValuesBeforeAnyIsKept) {
+    // A list of three empty lists has four values, and so has one of three numbers.
+    for (const std::string text : {"[[],[],[]]", "[1,2,3]", R"({"a":[null,true]})"}) {
+        EXPECT_NO_THROW(static_cast<void>(json_text::parse(text, {.values = 4}))) << text;
+        EXPECT_THROW(static_cast<void>(json_text::parse(text, {.values = 3})), InputError) << text;
+    }
+    const std::string lists = "\x93\x90\x90\x90";
+    EXPECT_NO_THROW(static_cast<void>(json_text::parse_packed(lists, {.values = 4})));
+    EXPECT_THROW(static_cast<void>(json_text::parse_packed(lists, {.values = 3})), InputError);
+}
+
 TEST(JsonText, RefusesHostileMessagePack) {
     const auto why_packed = [](const std::string& bytes) -> std::string {
         try {
@@ -90,6 +101,7 @@ TEST(JsonText, RefusesHostileMessagePack) {
         return {};
     };
     EXPECT_THAT(why_packed(std::string(200'000, '\x91')), HasSubstr("nested too deeply"));
+    EXPECT_THAT(why_packed({'\xD4', '\x01', '\x00'}), HasSubstr("an extension of MessagePack"));
     EXPECT_THAT(why_packed("\x82\xa1\x61\xc0\xa1\x61\xc0"), HasSubstr("stands twice"));
     EXPECT_THAT(why_packed(std::string("\xa2\x61\0", 3)), HasSubstr("NUL"));
     EXPECT_THAT(why_packed("\xa1\xff"), HasSubstr("not UTF-8"));

@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <fstream>
 #include <future>
+#include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -10,6 +13,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/tasks/external/child_process.hpp"
@@ -131,6 +135,37 @@ TEST(ExternalTask, IsWhatTheProgramSays) {
     EXPECT_TRUE(signature.time);
     EXPECT_THAT(made->task->notes()[0],
                 HasSubstr("steps worlds with x as observations and a as actions"));
+}
+
+/// Processes that this one has started and that have not ended.
+std::ptrdiff_t children() {
+    std::ifstream list("/proc/self/task/" + std::to_string(getpid()) + "/children");
+    return std::distance(std::istream_iterator<int>(list), {});
+}
+
+TEST(ExternalTask, KeepsNoMoreProgramsThanWorkAtATime) {
+    const std::ptrdiff_t before = children();
+    {
+        const auto made = misbehaving("exit:2");
+        NumberedNetworks networks({1, 3, 4, 2, 5, 6, 7, 8});
+        for (int i = 0; i < 3; ++i) {
+            const std::vector<double> fitness = evaluate(*made->task, networks);
+            EXPECT_TRUE(std::isnan(fitness[3]));
+            EXPECT_EQ(fitness[7], 8);
+            EXPECT_EQ(children(), before + 1);
+        }
+    }
+    EXPECT_EQ(children(), before);
+}
+
+/// JSON has no words for them, so no program is asked in any frames.
+TEST(ExternalTask, NetworksOfNumbersThatAreNotFiniteGetTheWorstFitness) {
+    for (const char* frames : {"json", "msgpack"}) {
+        const auto made = misbehaving(Speech{"network", frames}, "well");
+        NumberedNetworks networks({1, std::numeric_limits<float>::infinity(), 3, NAN});
+        EXPECT_THAT(evaluate(*made->task, networks), ElementsAre(1, IsNan(), 3, IsNan()));
+        EXPECT_THAT(made->warnings, ElementsAre());
+    }
 }
 
 TEST(ExternalTask, FitnessIsTheMeanOfTheSumsOfRewards) {

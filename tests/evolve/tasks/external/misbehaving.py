@@ -103,7 +103,7 @@ def misbehave(right):
         "lying list": lambda: framed(b"\x81" + name + b"\xdd\xff\xff\xff\xff"),
         "lying bytes": lambda: framed(b"\x81" + name + b"\xc6\xff\xff\xff\xff\x00"),
         "lying map": lambda: framed(b"\xdf\xff\xff\xff\xff" + name),
-        "extension": lambda: framed(b"\x81" + name + b"\xd4\x01\x00"),
+        "extension": lambda: framed(b"\x81" + name + b"\xc7" + bytes([8 * asked, 1]) + bytes(8 * asked)),
         "uneven": lambda: with_values(b"\x00\x00\x00"),
         "number key": lambda: framed(b"\x81\x01\x02"),
         "maybe": lambda: answer(dict(right, done=b"\x02" * asked)),
