@@ -272,6 +272,10 @@ def unpack(data):
         value, end = _unpack(data, 0)
     except (IndexError, struct.error):
         raise ValueError("a value ends before it is whole") from None
+    except RecursionError:
+        raise ValueError("lists lie too deep in each other") from None
+    except TypeError:  # Of dict.
+        raise ValueError("a list or a dict is a key") from None
     if end != len(data):
         raise ValueError(f"{len(data) - end} bytes follow the value")
     return value
@@ -372,6 +376,10 @@ def _softplus(x):
     return max(0.0, x) + math.log1p(math.exp(-abs(x)))
 
 
+def _wave(function):
+    return lambda x: function(x) if math.isfinite(x) else math.nan
+
+
 def _between(x, low, high):
     return min(max(x, low), high)
 
@@ -379,8 +387,8 @@ def _between(x, low, high):
 ACTIVATIONS = {
     "identity": lambda x: x, "linear": lambda x: x, "relu": lambda x: max(x, 0.0), "silu": lambda x: x * _sigmoid(x),
     "gelu": lambda x: 0.5 * x * (1.0 + math.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x))),
-    "tanh": math.tanh, "sigmoid": _sigmoid, "steep_sigmoid": lambda x: _sigmoid(4.9 * x), "sin": math.sin,
-    "cos": math.cos, "gauss": lambda x: math.exp(-x * x), "abs": abs, "square": lambda x: x * x,
+    "tanh": math.tanh, "sigmoid": _sigmoid, "steep_sigmoid": lambda x: _sigmoid(4.9 * x), "sin": _wave(math.sin),
+    "cos": _wave(math.cos), "gauss": lambda x: math.exp(-x * x), "abs": abs, "square": lambda x: x * x,
     "cube": lambda x: x * x * x, "elu": lambda x: x if x > 0.0 else math.expm1(x),
     "leaky_relu": lambda x: x if x > 0.0 else 0.01 * x, "softplus": _softplus,
     "clamped": lambda x: _between(x, -1.0, 1.0), "hat": lambda x: max(0.0, 1.0 - abs(x)),
@@ -574,6 +582,10 @@ class _Neurons:
         return values[self._in:self._in + self._out]
 
 
+WHOLE_GENERATION = 1 << 53  # More individuals than there are, in a number that any JSON holds.
+LONGEST_FOLDER = 72  # Bytes: addresses of sockets have a hundred, of which 24 follow.
+
+
 class Evolution:
     """Cambrian, asked from a program: it breeds and computes networks, the program judges them.
 
@@ -585,6 +597,10 @@ class Evolution:
 
     `networks(observations)` is a step of every network, with a row of observations for each; networks that carry
     state carry it from call to call, until tell(). `config` holds any keys of a config but the task.
+
+    All networks of a generation that are to be judged come at once, of all islands, so that they may be ranked or play
+    against each other: without those that keep their fitness where population.reevaluate is "never"; of the steady
+    state a block at a time. A distributed.shard_size of your own in `config` has them come in parts of that size.
     """
 
     def __init__(self, observations, actions, config=None, program=None, directory=None):
@@ -602,20 +618,30 @@ class Evolution:
         self._reader = self._writer = None
 
     def __enter__(self):
-        self._folder = tempfile.mkdtemp(prefix="cambrian-")
-        address = os.path.join(self._folder, "socket")
         self._server = socket.socket(socket.AF_UNIX)
+        folder = tempfile.gettempdir()
+        self._folder = tempfile.mkdtemp(prefix="cambrian-",
+                                        dir=folder if len(os.fsencode(folder)) <= LONGEST_FOLDER else "/tmp")
+        try:
+            self._start(os.path.join(self._folder, "socket"))
+        except BaseException:
+            self._server.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+        return self
+
+    def _start(self, address):
         self._server.bind(address)
         self._server.listen()
         config = dict(self._config)
         config["run"] = dict(config.get("run", {}), directory=self.directory)
+        config["distributed"] = dict({"shard_size": WHOLE_GENERATION}, **config.get("distributed", {}))
         config["task"] = {"type": "external", "command": [sys.executable, os.path.abspath(__file__), address],
                           "seconds": 1e6, "steps": 10**9, "validation": {"every": 10**9, "episodes": 1}}
         path = os.path.join(self._folder, "config.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(config, file)
         self._process = subprocess.Popen([self._program, "evolve", path, "-q"], stdin=subprocess.DEVNULL)
-        return self
 
     def __exit__(self, kind, value, trace):
         if not self._ended and self._process.poll() is None:

@@ -10,6 +10,7 @@ uses numpy and pandas where they are.
 Files are checked as they are read: whatever is damaged, cut short or not of Cambrian is a CambrianError that says so.
 """
 import array
+import contextlib
 import csv
 import ctypes
 import functools
@@ -33,7 +34,8 @@ __all__ = ["CambrianError", "Network", "Run", "Sweep", "Table", "Trials", "conta
            "trials"]
 
 LARGEST_FILE = 1 << 36
-LARGEST_TABLE = 1 << 31
+LARGEST_TABLE = 1 << 28
+LARGEST_INDIVIDUALS = 1 << 30
 LARGEST_JSON = 1 << 26
 
 
@@ -43,6 +45,15 @@ class CambrianError(Exception):
 
 def _damaged(path, why):
     return CambrianError(f"{path} cannot be read ({why}) restore it from a good copy")
+
+
+@contextlib.contextmanager
+def _in_memory(path):
+    try:
+        yield
+    except MemoryError:
+        raise CambrianError(f"{path} cannot be read (it needs more memory than there is) read it where there is more"
+                            ) from None
 
 
 def network(path):
@@ -76,6 +87,7 @@ INTEGERS = {
     "species.csv": "generation island id size age improved offspring representative",
     "epochs.csv": "epoch individual skipped",
     "trials.csv": "seed generations evaluations champion_tests parameters env_steps",
+    "sweep.csv": "runs solved champion_tests",
 }
 FLAGS = {"epochs.csv": "best stopped", "trials.csv": "solved"}
 TEXTS = {"trials.csv": "reason"}
@@ -165,43 +177,59 @@ def _table(path):
     """A table of a run, with the types of its columns."""
     name = os.path.basename(path)
     integers, flags, texts = (of.get(name, "").split() for of in (INTEGERS, FLAGS, TEXTS))
-    header, records = _records(path)
-    lists = {}
-    for at, column in enumerate(header):
-        cells = [record[at] for record in records]
-        read = (_integer if column in integers else _flag if column in flags else str if column in texts
-                else _real if name in INTEGERS else None)
-        lists[column] = _guessed(cells) if read is None else _read_column(path, column, cells, read)
-    return Table(lists)
+
+    def reader(column):
+        return (_integer if column in integers else _flag if column in flags else str if column in texts else _real)
+
+    with _in_memory(path):
+        header, records = _records(path)
+        # Before the runs of a sweep are its settings, which may be anything.
+        settings = _settings(path, header) if name == "sweep.csv" else []
+        readers = [str if column in settings else reader(column) for column in header]
+        columns = [[] for _ in header]
+        for line, record in enumerate(records, 2):
+            for column, read, cell, values in zip(header, readers, record, columns):
+                try:
+                    values.append(read(cell) if cell else None)
+                except ValueError:
+                    raise _damaged(f"{path}: line {line}",
+                                   f"{cell[:40]!r} is no value of the column {column}") from None
+        return Table({column: _guessed(values) if column in settings else values
+                      for column, values in zip(header, columns)})
+
+
+def _settings(path, header):
+    if "runs" not in header:
+        raise _damaged(path, "it has no column runs")
+    return header[:header.index("runs")]
 
 
 def _records(path):
-    """Header and records of a CSV file. A last line without an end is still being written, and left out."""
-    text = _text(path, _bytes_of(path, LARGEST_TABLE))
-    text = text[:text.rfind("\n") + 1]
-    try:
-        records = list(csv.reader(io.StringIO(text, newline=""), strict=True))
-    except csv.Error as error:
-        raise _damaged(path, error) from None
-    if not records:
+    """The header of a CSV file, and its records one by one: as texts they need much more memory than as values. A last
+    line without an end is still being written, and left out."""
+    data = _bytes_of(path, LARGEST_TABLE)
+    data = data[:data.rfind(b"\n") + 1]
+    reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""), strict=True)
+
+    def records():
+        try:
+            for line, record in enumerate(reader, 1):
+                if line > 1 and len(record) != len(header):
+                    raise _damaged(f"{path}: line {line}",
+                                   f"it has {len(record)} cells, the header has {len(header)}")
+                yield record
+        except csv.Error as error:
+            raise _damaged(path, error) from None
+        except UnicodeDecodeError:
+            raise _damaged(path, "it is no UTF-8") from None
+
+    found = records()
+    header = next(found, None)
+    if header is None:
         raise CambrianError(f"{path} cannot be read (it has no header) wait until its run has begun, or restore it")
-    header = records.pop(0)
     if len(set(header)) < len(header):
         raise _damaged(path, "a column stands twice")
-    for line, record in enumerate(records, 2):
-        if len(record) != len(header):
-            raise _damaged(f"{path}: line {line}", f"it has {len(record)} cells, the header has {len(header)}")
-    return header, records
-
-
-def _read_column(path, column, cells, read):
-    values = []
-    for line, cell in enumerate(cells, 2):
-        try:
-            values.append(read(cell) if cell else None)
-        except ValueError:
-            raise _damaged(f"{path}: line {line}", f"{cell[:40]!r} is no value of the column {column}") from None
-    return values
+    return header, found
 
 
 def _integer(cell):
@@ -224,13 +252,13 @@ def _flag(cell):
 
 
 def _guessed(cells):
-    """Values of a column that anything may stand in: the key of a sweep."""
+    """Values of a column that anything may stand in; None where a cell is empty."""
     for read in (_integer, _real):
         try:
-            return [read(cell) if cell else None for cell in cells]
+            return [None if cell is None else read(cell) for cell in cells]
         except ValueError:
             pass
-    return [cell or None for cell in cells]
+    return cells
 
 
 def _joined(tables):
@@ -358,7 +386,10 @@ class Trials(_Directory, _Together):
     @functools.cached_property
     def runs(self):
         """The Run of each seed that is in the table."""
-        return {seed: Run(self._file(f"seed-{seed}")) for seed in self.table.lists["seed"]}
+        seeds = self.table.lists.get("seed", [None])
+        if None in seeds:
+            raise _damaged(self._file("trials.csv"), "it does not name the seed of each run")
+        return {seed: Run(self._file(f"seed-{seed}")) for seed in seeds}
 
     def _runs(self):
         return [({"run": seed}, one) for seed, one in self.runs.items()]
@@ -378,16 +409,19 @@ class Sweep(_Directory, _Together):
     @property
     def keys(self):
         """The settings that differ."""
-        columns = self.table.columns
-        return columns[:columns.index("runs")] if "runs" in columns else []
+        return _settings(self._file("sweep.csv"), self.table.columns)
 
     @functools.cached_property
     def points(self):
         """The Trials of each point: by the values of the settings, as they were given."""
         _, records = _records(self._file("sweep.csv"))
         values = [tuple(record[:len(self.keys)]) for record in records]
-        return {point: Trials(self._file(",".join(f"{key}={value}" for key, value in zip(self.keys, point))))
-                for point in values}
+        return {point: Trials(self._file(self._folder(point))) for point in values}
+
+    def _folder(self, point):
+        """The name of a point, without what a name of a folder does not have."""
+        name = ",".join(f"{key}={value}" for key, value in zip(self.keys, point))
+        return name.translate({ord(letter): "-" for letter in "/{}"})
 
     def _runs(self):
         rows = [dict(zip(self.keys, row)) for row in zip(*(self.table.lists[key] for key in self.keys))]
@@ -396,6 +430,9 @@ class Sweep(_Directory, _Together):
 
 
 # Networks.
+
+MOST_AXES = 8
+
 
 class Network:
     """A network on disk.
@@ -441,20 +478,29 @@ class Network:
     @functools.cached_property
     def tensors(self):
         """Weights by name, as `cambrian convert` names them: numpy arrays of float32, or lists of lists."""
-        shapes = {}
+        with _in_memory(self.path):
+            shapes = self._shapes()
+            weights = self._weights(sum(map(math.prod, shapes.values())))
+            tensors, at = {}, 0
+            for name, shape in shapes.items():
+                count = math.prod(shape)
+                tensors[name] = _shaped(weights[at:at + count], shape)
+                at += count
+            return tensors
+
+    def _shapes(self):
+        """Of each tensor. Together they have fewer elements, and empty rows, than the genome has bytes."""
+        shapes, room = {}, len(self._genome)
         for entry in self._member("weights", list):
             name, shape = (entry.get("name"), entry.get("shape")) if isinstance(entry, dict) else (None, None)
-            if not isinstance(name, str) or name in shapes or not isinstance(shape, list) or any(
-                    type(extent) is not int or extent < 0 for extent in shape):
+            if (not isinstance(name, str) or name in shapes or not isinstance(shape, list) or len(shape) > MOST_AXES
+                    or any(type(extent) is not int or not 0 <= extent <= len(self._genome) for extent in shape)):
                 raise _damaged(self.path, "its structure describes no tensors")
+            room -= math.prod(max(extent, 1) for extent in shape)
+            if room < 0:
+                raise _damaged(self.path, "its structure describes more weights than it has")
             shapes[name] = tuple(shape)
-        weights = self._weights(sum(math.prod(shape) for shape in shapes.values()))
-        tensors, at = {}, 0
-        for name, shape in shapes.items():
-            count = math.prod(shape)
-            tensors[name] = _shaped(weights[at:at + count], shape)
-            at += count
-        return tensors
+        return shapes
 
     @functools.cached_property
     def formats(self):
@@ -541,19 +587,27 @@ def _preparation(archive):
 RECIPES = ("sample", "carry", "vary")
 STATUSES = ("ok", "non_finite", "failed")
 LARGEST_BLOCK = 1 << 16
-MOST_INDIVIDUALS = 50_000_000
+MOST_INDIVIDUALS = 5_000_000
 # Of a container of individuals all but the content of its sections, about and columns.
 BLOCK_TABLE = 24 + 4 + len("individuals") + 2 * (4 + 25) + len("about") + len("columns") + 8
 
 
 def _individuals(path):
     """All blocks of the file; one that is being written is left out."""
-    data = memoryview(_bytes_of(path, LARGEST_FILE))
+    with _in_memory(path):
+        return _all_blocks(memoryview(_bytes_of(path, LARGEST_INDIVIDUALS, _check_begin)), path)
+
+
+def _all_blocks(data, path):
     limits = {"about": 1024, "columns": 14 * (9 + 8 * LARGEST_BLOCK)}
     lists, at, head, newest = None, 0, None, -1
     while (length := _block_length(data[at:], path)) is not None:
         _, sections = _container(data[at:at + length], path, limits)
-        flags, block = _block(_Archive(sections["about"], path), memoryview(sections["columns"]))
+        room = MOST_INDIVIDUALS - (len(lists["id"]) if lists else 0)
+        flags, block = _block(_Archive(sections["about"], path), memoryview(sections["columns"]), room)
+        if block is None:
+            raise CambrianError(f"{path} holds more than {MOST_INDIVIDUALS} individuals (too many for a table in "
+                                "memory) print a part of them: cambrian individuals RUN --generation A-B")
         if lists is None:
             head, lists = flags, {column: [] for column in block}
         if flags != head or (at == 0) != (not block["id"]) or (block["id"] and block["id"][0] <= newest):
@@ -561,16 +615,14 @@ def _individuals(path):
         newest = block["id"][-1] if block["id"] else newest
         for column, values in block.items():
             lists[column] += values
-        if len(lists["id"]) > MOST_INDIVIDUALS:
-            raise CambrianError(f"{path} holds more than {MOST_INDIVIDUALS} individuals (too many for a table in "
-                                "memory) print a part of them: cambrian individuals RUN --generation A-B")
         at += length
     if lists is None:
         raise CambrianError(f"{path} cannot be read (it has no beginning) wait until its run has begun, or restore it")
     return Table(lists)
 
 
-def _block(about, data):
+def _block(about, data, room):
+    """What all blocks have alike, and the columns of this one; None where there is no room for them."""
     species = about.format("block of individuals", 1, 2) > 1
     generation = about.words("Q")[0]
     islands = about.flag()
@@ -578,6 +630,8 @@ def _block(about, data):
     about.finish()
     if count > LARGEST_BLOCK:
         about.fail(f"it claims {count} individuals")
+    if count > room:
+        return (islands, species), None
     columns = []
     for _ in range(13 if species else 12):
         values, data = _unpacked(data, count, about)
@@ -664,7 +718,8 @@ def _lineage(individuals, birth, path):
 def container(path):
     """Kind and sections (name → bytes) of a .cmb file of one container: best.cmb, checkpoint.cmb."""
     path = os.fspath(path)
-    return _container(memoryview(_bytes_of(path, LARGEST_FILE)), path)
+    with _in_memory(path):
+        return _container(memoryview(_bytes_of(path, LARGEST_FILE, _check_whole)), path)
 
 
 MAGIC = b"CAMBRIAN"
@@ -717,6 +772,17 @@ class _Archive:
             self.fail(f"{len(self._data) - self._at} bytes are left over")
 
 
+def _check_begin(begin, size, path):
+    if begin[:8] != MAGIC[:len(begin)]:
+        raise _damaged(path, "it is not a Cambrian file")
+
+
+def _check_whole(begin, size, path):
+    _check_begin(begin, size, path)
+    if len(begin) == BEGIN and struct.unpack_from("<Q", begin, 16)[0] != size:
+        raise _damaged(path, "its length is not the one it states")
+
+
 def _head(data, path):
     """Kind, whole length, sections (name, stored, plain, codec, checksum) and the length of the table itself; None
     where the data end within it."""
@@ -735,8 +801,7 @@ def _head(data, path):
             raise _damaged(path, "a name is too long")
         return words(f"{length}s")[0].decode("utf-8", "surrogateescape")
 
-    if data[:8] != MAGIC[:len(data[:8])]:
-        raise _damaged(path, "it is not a Cambrian file")
+    _check_begin(data[:8], len(data), path)
     try:
         version, count, length = words("8xIIQ")
         if version != 1:
@@ -808,7 +873,11 @@ def _container(data, path, limits=None):
 
 # Files.
 
-def _bytes_of(path, limit):
+BEGIN = 24
+
+
+def _bytes_of(path, limit, check=None):
+    """All bytes of a file, the first of which are checked before the rest is read."""
     try:
         # A pipe that nobody writes to is not waited for.
         file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
@@ -823,6 +892,9 @@ def _bytes_of(path, limit):
             raise CambrianError(f"{path} cannot be read (it has {status.st_size} bytes, at most {limit} are read) name "
                                 "another one")
         try:
+            if check is not None:
+                check(opened.read(BEGIN), status.st_size, path)
+                opened.seek(0)
             return opened.read(status.st_size)
         except OSError as error:
             raise CambrianError(f"{path} cannot be read ({error.strerror}) check the disk") from None
@@ -845,7 +917,8 @@ def _json_text(text, what, kind):
 
     try:
         text = text if isinstance(text, str) else _text(what, text)
-        value = json.loads(text, parse_constant=refuse)
+        with _in_memory(what):
+            value = json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         raise _damaged(what, error) from None
     if not isinstance(value, kind):

@@ -32,11 +32,14 @@ with virtual_hosts.VirtualHosts(2, chosen.work / "hosts") as hosts:
     experiment, expected, _ = harness.unbroken_cart_pole(chosen, "cluster", chosen.generations)
     job = begin(hosts, 4, "evolve", experiment, "--set", f"run.directory={directory}")
     log = directory / "generations.csv"
-    harness.wait_until(lambda: (log.exists() and log.read_text().count("\n") > 20) or job.poll() is not None, 60,
-                       "twenty generations on two hosts")
-    if job.poll() is not None:
-        harness.fail(f"the run had ended before it could be killed\n{job.communicate()[0]}")
-    harness.kill_group(job)
+    try:
+        harness.wait_until(lambda: (log.exists() and log.read_text().count("\n") > 20) or job.poll() is not None, 60,
+                           "twenty generations on two hosts")
+        if job.poll() is not None:
+            harness.fail(f"the run had ended before it could be killed\n{job.communicate()[0]}")
+    finally:
+        if job.poll() is None:
+            harness.kill_group(job)
 
     said = told(1, "status", directory)
     if "ended without a word" not in said or "resume" not in said:

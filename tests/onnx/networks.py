@@ -158,6 +158,9 @@ class Case:
     def compared(self, outputs, classes):
         if len(outputs) != len(self.wanted):
             raise RuntimeError(f"{self.name}: {len(outputs)} answers for {len(self.wanted)}")
+        for row, wanted in zip(outputs, self.wanted):
+            if len(row) != len(wanted):
+                raise RuntimeError(f"{self.name}: an answer has {len(row)} numbers where infer gives {len(wanted)}")
         if self.classes and list(map(str, classes)) != self.classes:
             # Of two classes that are as likely, either may be answered.
             for label, wanted, row in zip(classes, self.classes, self.wanted):

@@ -2,9 +2,7 @@
 """Events for TensorBoard, read as their format has them, beside the tables they are of. Usage: events.py PROGRAM"""
 import csv
 import math
-import os
 import pathlib
-import signal
 import struct
 import subprocess
 import time
@@ -121,7 +119,7 @@ class Events(FolderTest):
         self.same(run)
         cambrian("resume", run, "-q", *settings(run__stop__generations=9))
         self.assertEqual(len({step for step, _ in self.same(run)}), 9)
-        # Without them they stay behind; with them again they catch up.
+        # Without them they stop; with them again they catch up.
         cambrian("resume", run, "-q", *settings(run__stop__generations=11, log__tensorboard="false"))
         self.assertEqual(len({step for step, _ in events_of(run)}), 9)
         cambrian("resume", run, "-q", *settings(run__stop__generations=12, log__tensorboard="true"))
@@ -133,11 +131,13 @@ class Events(FolderTest):
                         population__size=64, run__stop__generations=100000, log__tensorboard="true")
         with subprocess.Popen([PROGRAM, "evolve", str(ROOT / "configs" / "xor.json"), "-q", *keys],
                               stdout=subprocess.DEVNULL) as process:
-            end = time.monotonic() + 60
-            while not (run / NAME).exists() or (run / NAME).stat().st_size < 20_000:
-                self.assertLess(time.monotonic(), end)
-                time.sleep(0.02)
-            os.kill(process.pid, signal.SIGKILL)
+            try:
+                end = time.monotonic() + 60
+                while not (run / NAME).exists() or (run / NAME).stat().st_size < 20_000:
+                    self.assertLess(time.monotonic(), end)
+                    time.sleep(0.02)
+            finally:
+                process.kill()
         file = run / NAME
         file.write_bytes(file.read_bytes()[:-7])  # A record that was cut short.
         with open(run / "generations.csv", encoding="utf-8") as table:
@@ -149,7 +149,7 @@ class Events(FolderTest):
         run = self.folder / "training"
         train = ("train", ROOT / "configs" / "train_xor.json", "-q")
         keys = {"engine__backend": "cpu", "log__tensorboard": "true", "training__epochs": 4}
-        cambrian(*train, *settings(run__directory=run, **keys))
+        cambrian(*train, *settings(run__directory=run, **keys, training__learning_rate=0.01))
         self.assertIn((4, "train_loss"), self.same(run, "epochs.csv"))
         several = self.folder / "several"
         cambrian(*train, *settings(run__directory=several, **keys, training__learning_rate="[0.01,0.02]"))

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Files that are damaged, or made to do harm: each is a CambrianError, soon and in little memory. Usage: hostile.py"""
+import json
 import os
 import pathlib
 import random
@@ -8,6 +9,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tracemalloc
 import unittest
 from unittest import mock
 
@@ -23,6 +25,16 @@ def read_all(path):
     """Whatever a network has."""
     network = cambrian_read.network(path)
     return network.tensors, network.structure, network.formats, network.metadata
+
+
+def in_little_memory():
+    return "CAMBRIAN_IN_LITTLE_MEMORY" in os.environ
+
+
+def block(first, count):
+    """Individuals, all of whose columns are constant: some 300 bytes, however many they are."""
+    columns = struct.pack("<QB", 1, 0) + 12 * struct.pack("<QB", 0, 0)
+    return sealed(b"individuals", {"about": b"\1" + struct.pack("<IQBIQ", 2, 0, 0, count, first), "columns": columns})
 
 
 class Hostile(FolderTest):
@@ -87,7 +99,7 @@ class Hostile(FolderTest):
                     elif what == 2:
                         del content[at:at + draw.randint(1, 9)]
                     else:
-                        content[at:at] = draw.randbytes(draw.randint(1, 9))
+                        content[at:at] = bytes(draw.choices(range(256), k=draw.randint(1, 9)))
                 changed[victim] = bytes(content)
                 read += self.read(head + sealed(kind.encode(), changed), reader)
         self.assertGreater(read, 0)  # Numbers may be others.
@@ -126,6 +138,53 @@ class Hostile(FolderTest):
                         mock.patch.object(cambrian_read, "DECOMPRESSORS", [way]):
                     self.assertFalse(self.read(head + struct.pack("<Q", cambrian_read._xxh3(head)) + frame))
 
+    def test_blocks_of_many_individuals(self):
+        data = block(1, 0) + block(1, 1 << 16) + block(1 + (1 << 16), 1 << 16)
+        self.assertTrue(self.read(data, self.individuals))
+        with mock.patch.object(cambrian_read, "MOST_INDIVIDUALS", 100_000), \
+                mock.patch.object(cambrian_read, "_unpacked", wraps=cambrian_read._unpacked) as unpacked:
+            self.assertFalse(self.read(data, self.individuals))
+            self.assertEqual(unpacked.call_count, 2 * 13)  # Nothing of the block that is too many.
+        if in_little_memory():
+            self.assertFalse(self.read(block(1, 0) + b"".join(block(1 + (i << 16), 1 << 16) for i in range(120)),
+                                       self.individuals))
+
+    def test_files_with_holes(self):
+        """Of eight gigabytes that are nowhere: what they begin with is looked at before they are read."""
+        length = 8 << 30
+        with mock.patch.object(cambrian_read, "_container", side_effect=AssertionError("it was read")):
+            for begin in (b"", b"CAMBRIAN", b"CAMBRIAN" + struct.pack("<IIQ", 1, 1, length - 1)):
+                self.file.write_bytes(begin)
+                os.truncate(self.file, length)
+                for read in (read_all, self.individuals):
+                    with self.assertRaisesRegex(CambrianError, "cannot be read"):
+                        read(self.file)
+        if in_little_memory():
+            self.file.write_bytes(b"CAMBRIAN" + struct.pack("<IIQ", 1, 1, length))
+            os.truncate(self.file, length)
+            with self.assertRaisesRegex(CambrianError, "more memory than there is"):
+                read_all(self.file)
+
+    def test_shapes_of_tensors(self):
+        kind, sections = cambrian_read.container(GOLDEN / "network_3_dataset.cmb")
+        structure = json.loads(sections["structure"])
+        right = [entry["shape"] for entry in structure["weights"]]
+        room = len(sections["genome"])
+
+        def tensors(*shapes):
+            weights = [{"name": str(i), "shape": shape} for i, shape in enumerate(shapes)]
+            text = json.dumps({**structure, "weights": weights}).encode()
+            return sealed(kind.encode(), {**sections, "structure": text})
+
+        for numpy in {cambrian_read.numpy, None}:
+            with mock.patch.object(cambrian_read, "numpy", numpy):
+                self.assertTrue(self.read(tensors(*right)))
+                self.assertTrue(self.read(tensors(*right, [0], [3, 0])))
+                for shape in ([1 << 62] * 100_000, [1] * 2000, [1] * 9, [1 << 22, 0], [1 << 40, 0], [0, 1 << 40],
+                              [room, 2, 0], [room + 1, 0], [-1], [True], [0.0], [None], ["1"], "1", None):
+                    self.assertFalse(self.read(tensors(*right, shape)), str(shape)[:40])
+                self.assertFalse(self.read(tensors(*right, [room // 2, 0], [room // 2, 0])))
+
     def test_what_is_no_regular_file(self):
         pipe = self.folder / "pipe"
         os.mkfifo(pipe)
@@ -156,6 +215,29 @@ class Hostile(FolderTest):
             with self.subTest(bad[:40]):
                 self.assertFalse(self.table_is_read(bad))
         self.assertFalse(self.table_is_read(b"seed,solved\n1,maybe\n", "trials.csv"))
+        self.assertFalse(self.table_is_read(b"setting,solved\n1,1\n", "sweep.csv"))
+        for bad in (b"solved,best\n1,0.5\n", b"seed,solved\n,1\n"):
+            (self.folder / "trials.csv").write_bytes(bad)
+            with self.assertRaisesRegex(CambrianError, "trials.csv cannot be read .*seed"):
+                cambrian_read.trials(self.folder).runs
+
+    def test_a_mark_of_the_order_of_bytes(self):
+        """Which some editors write before a text."""
+        path = self.folder / "generations.csv"
+        path.write_bytes(b"\xef\xbb\xbfgeneration,best\n0,1\n")
+        self.assertEqual(cambrian_read._table(os.fspath(path)).lists, {"generation": [0], "best": [1.0]})
+
+    def test_memory_of_tables(self):
+        """As it is read a table takes little more than its values do."""
+        path = self.folder / "generations.csv"
+        rows = (",".join([str(i), *(f"{0.001 * i + k:.10f}" for k in range(20))]) for i in range(5000))
+        path.write_text("\n".join([",".join(["generation", *map(str, range(20))]), *rows, ""]))
+        tracemalloc.start()
+        table = cambrian_read._table(os.fspath(path))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        self.assertEqual(len(table), 5000)
+        self.assertLess(peak, 6 * path.stat().st_size)
 
     def test_json(self):
         status = self.folder / "status.json"
@@ -166,7 +248,7 @@ class Hostile(FolderTest):
 
     def test_memory_and_time(self):
         """All of these once more where there is little of both."""
-        if os.environ.get("CAMBRIAN_IN_LITTLE_MEMORY"):
+        if in_little_memory():
             self.skipTest("this is that run")
 
         def limit():

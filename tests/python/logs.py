@@ -196,6 +196,23 @@ class Logs(FolderTest):
         expected = sum(len(run.generations) for point in sweep.points.values() for run in point.runs.values())
         self.assertEqual(len(together), expected)
 
+    def test_a_sweep_over_objects_and_paths(self):
+        """Their folders have no slash and no brace, and neither value nor type depends on how a number is written."""
+        directory = self.folder / "objects"
+        points = ['{"mode":"blend"}', '{"mode":"point"}']
+        cambrian("sweep", ROOT / "configs" / "xor.json", "--over", "splice=" + ",".join(points), "--over",
+                 "run.name=a/b,c", "--runs", 2, "--directory", directory,
+                 *settings(engine__backend="cpu", run__stop__generations=2, population__size=8))
+        sweep = cambrian_read.sweep(directory)
+        self.assertEqual(list(sweep.points), [(point, name) for point in points for name in ("a/b", "c")])
+        self.assertEqual(len(sweep.generations), 4 * 2 * 2)
+        kinds = self.kinds(sweep.table)
+        for column in ("runs", "champion_tests"):
+            self.assertEqual(kinds[column], {"int"}, column)
+        for column in ("evaluations_mean", "generations_mean", "best_mean"):
+            self.assertEqual(kinds[column], {"float"}, column)
+        self.assertLessEqual(kinds["success_rate"], {"float"})
+
     def test_what_is_not_there(self):
         with self.assertRaisesRegex(cambrian_read.CambrianError, "holds no run .*name the directory of one"):
             cambrian_read.run(self.folder)

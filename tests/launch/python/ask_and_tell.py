@@ -10,6 +10,7 @@ with cambrian.Evolution(observations=2, actions=1, program=sys.argv[2], director
                         config={"population": {"size": 20}, "run": {"stop": {"generations": 3}}}) as evolution:
     for networks in evolution:
         asked += 1
+        assert len(networks) == (20 if networks.phase == "train" else 1)  # A whole generation.
         fitness = [4.0] * len(networks)
         for a, b, right in ROWS:
             for i, (output,) in enumerate(networks([[a, b]] * len(networks))):

@@ -1,10 +1,15 @@
-"""Parts of the client by themselves: MessagePack, and what a policy refuses."""
+"""Parts of the client by themselves: MessagePack, what a policy and the example for gymnasium refuse, and how an evolution
+begins."""
+import math
+import os
 import random
 import struct
 import sys
+import tempfile
 
 sys.path.insert(0, sys.argv[1])
 import cambrian  # noqa: E402
+import gymnasium_world  # noqa: E402  (with the gymnasium beside this file)
 
 
 def refused(kind, body):
@@ -24,7 +29,8 @@ for data, value in [(b"\xcc\xff", 255), (b"\xcd\x01\x00", 256), (b"\xd0\x80", -1
                     (b"\xca" + struct.pack(">f", 0.5), 0.5), (b"\xa1a", "a"), (b"\xd9\x01a", "a"), (b"\x92\x01\x02", [1, 2]),
                     (b"\xdc\x00\x01\xc0", [None]), (b"\x81\xa1a\x01", {"a": 1}), (b"\xc4\x02ab", b"ab")]:
     assert cambrian.unpack(data) == value, data
-for data in (b"", b"\xc1", b"\xdd\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff", b"\xa5ab", b"\xcb\x00", b"\x01\x02", b"\xd4\x01\x00"):
+for data in (b"", b"\xc1", b"\xdd\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff", b"\xa5ab", b"\xcb\x00", b"\x01\x02", b"\xd4\x01\x00",
+             b"\x91" * 100_000, b"\x81\x90\x01", b"\x81\x80\x01", b"\xa1\xff"):
     refused(ValueError, lambda: cambrian.unpack(data))
 refused(TypeError, lambda: cambrian.pack(object()))
 draws = random.Random(1)
@@ -32,7 +38,7 @@ for _ in range(2000):  # Any bytes are a value or refused.
     data = bytes(draws.randrange(256) for _ in range(draws.randrange(12)))
     try:
         value = cambrian.unpack(data)
-    except (ValueError, TypeError):
+    except ValueError:
         continue
     assert value != value or cambrian.unpack(cambrian.pack(value)) == value or "nan" in str(value), data
 
@@ -58,5 +64,25 @@ assert "tied" in refused(ValueError, lambda: policy(head=dict(DENSE, tied="slot.
 assert "activation_dtype" in refused(ValueError, lambda: policy(head=dict(DENSE, activation_dtype="int8")))
 assert "plastic" in refused(ValueError, lambda: policy(head={"type": "neurons", "plastic": True}))
 for name, activation in cambrian.ACTIVATIONS.items():
-    for x in (-800.0, -1.0, 0.0, 1.0, 800.0):
+    for x in (-800.0, -1.0, 0.0, 1.0, 800.0, 1e300, math.inf, -math.inf, math.nan):
         assert isinstance(activation(x), float), (name, x)
+assert math.isnan(cambrian.ACTIVATIONS["sin"](math.inf)) and cambrian.ACTIVATIONS["cos"](0.0) == 1.0
+
+for name, words in (("Binary-v0", "acts by"), ("Unbounded-v0", "acts by"), ("Above-v0", "acts by"), ("Place-v0", "is seen by"),
+                    ("Image-v0", "is seen by")):
+    assert f"{name} {words}" in refused(SystemExit, lambda: gymnasium_world.World({"environment": name}))
+world = gymnasium_world.World({"environment": "Later-v0"})
+world.reset(900)
+assert world.step([0.0, 1.0])[1] == 1.0
+
+# A folder for temporary files that is too deep for an address; and nothing is left in it where the program is none.
+with tempfile.TemporaryDirectory() as folder:
+    for place in (folder, os.path.join(folder, "deep" * 20)):
+        os.makedirs(place, exist_ok=True)
+        tempfile.tempdir = place
+        refused(OSError, cambrian.Evolution(1, 1, program=os.path.join(folder, "none")).__enter__)
+        assert not [name for name in os.listdir(place) if name.startswith("cambrian-")]
+    missing = cambrian.Evolution(1, 1, program=os.path.join(folder, "none"))
+    assert "none" in refused(FileNotFoundError, missing.__enter__)  # The program, no address.
+    assert not os.path.exists(missing._folder)
+    tempfile.tempdir = None
