@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the book: the pages of the tree, those that the program makes of itself, and HTML of all where pandoc is given.
 
-Usage: make_book.py PROGRAM ROOT OUTPUT [PANDOC]. Nothing is asked of the network; OUTPUT is replaced.
+Usage: make_book.py PROGRAM ROOT OUTPUT [PANDOC]. Nothing is asked of the network; OUTPUT is replaced where it is a book.
 """
 import json
 import pathlib
@@ -12,7 +12,7 @@ import sys
 
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 FENCE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
-SKIPPED = {"build", "runs", ".git", ".offline", ".cache"}
+MADE = "docs/reference/keys.md"  # The first file of a book, which no tree has.
 STYLE = """<style>
 body{font:16px/1.55 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222;background:#fff}
 table{border-collapse:collapse;display:block;overflow-x:auto}td,th{padding:.25em .8em .25em 0;text-align:left;vertical-align:top;border-bottom:1px solid #e4e4e4}
@@ -65,11 +65,24 @@ def outside_code(text, change):
     return "".join(part if part.lstrip().startswith("```") else change(part) for part in FENCE.split(text))
 
 
+def pages_of(root):
+    """All pages of a tree: those of git where there is git, else all but those of hidden folders, builds and runs."""
+    command = ["git", "-C", root, "ls-files", "-z", "*.md"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout if (root / ".git").exists() else ""
+    if listed:
+        found = [root / name for name in listed.split("\0") if name]
+    else:
+        inside = lambda page: page.relative_to(root).parts[:-1]
+        found = [page for page in root.rglob("*.md") if not any(part.startswith(".") for part in inside(page))
+                 and not "".join(inside(page)[:1]).startswith(("build", "runs"))]
+    return sorted(page for page in found if page.is_file())
+
+
 def collect(root, output):
     """Copies all pages, and the files of the tree that they show or lead to."""
-    pages = [page for page in sorted(root.rglob("*.md"))
-             if not SKIPPED & set(page.relative_to(root).parts) and not page.is_relative_to(output)]
-    for page in pages:
+    for page in pages_of(root):
+        if page.is_relative_to(output):
+            continue
         wanted = {page} | {(page.parent / target).resolve() for _, target, _ in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8")))
                            if not re.match(r"[a-z]+:", target)}
         for file in wanted:
@@ -96,15 +109,25 @@ def html(pandoc, output):
     style.unlink()
 
 
+def clear(root, output):
+    """Removes the book that was made before; refuses whatever is none."""
+    if root.is_relative_to(output):
+        sys.exit(f"{output} cannot be the book (the tree lies in it) name a folder of its own")
+    if output.exists() and not (output / MADE).is_file() and (not output.is_dir() or any(output.iterdir())):
+        sys.exit(f"{output} cannot be replaced (it is no book: it has no {MADE}) name another folder, or remove it")
+    if output.exists():
+        shutil.rmtree(output)
+
+
 def main():
     program, root, output = (pathlib.Path(name).resolve() for name in sys.argv[1:4])
-    shutil.rmtree(output, ignore_errors=True)
-    collect(root, output)
-    folder = output / "docs" / "reference"
-    folder.mkdir(parents=True)
     pages = reference(program)
+    clear(root, output)
     for name, text in pages.items():
-        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+        place = (output / MADE).with_name(f"{name}.md")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+    collect(root, output)
     index = output / "docs" / "README.md"
     links = "\n".join(f"- [{text.splitlines()[0].lstrip('# ')}](reference/{name}.md)" for name, text in pages.items())
     index.write_text(index.read_text(encoding="utf-8") + f"\n## Made by the program\n{links}\n", encoding="utf-8")

@@ -29,9 +29,9 @@ while kill -0 "$job" 2>/dev/null; do # A signal ends the wait, not the job.
 done
 if [ "$code" -eq 5 ]; then
     if [ -n "${PBS_ARRAY_INDEX:-}" ]; then
-        qsub -v "CONFIG=$config,ARGUMENTS=--set run.seed=$PBS_ARRAY_INDEX ${ARGUMENTS:-}" launch/contrib/pbs.sh
+        qsub -v "CONFIG=$config,CAMBRIAN_LAUNCHER=$launcher,ARGUMENTS=--set run.seed=$PBS_ARRAY_INDEX ${ARGUMENTS:-}" launch/contrib/pbs.sh
     else
-        qsub -v "CONFIG=$config,ARGUMENTS=${ARGUMENTS:-}" launch/contrib/pbs.sh
+        qsub -v "CONFIG=$config,CAMBRIAN_LAUNCHER=$launcher,ARGUMENTS=${ARGUMENTS:-}" launch/contrib/pbs.sh
     fi
     exit 0
 fi

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <string_view>
 
 #include "cambrian/launch/report/chart.hpp"
 #include "cambrian/launch/report/lineage_layout.hpp"
@@ -160,6 +161,11 @@ void draw_generations(std::string& text, const LineageLayout& layout, const Line
                    tree_left - 12, places.foot() + 8);
 }
 
+/// "1 birth", "2 births".
+std::string counted(std::size_t count, std::string_view noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string summary_text(const Ancestry& ancestry, const Lineage& lineage,
                          const LineageLayout& layout) {
     std::array<std::size_t, origins.size()> counts{};
@@ -177,10 +183,10 @@ std::string summary_text(const Ancestry& ancestry, const Lineage& lineage,
             text += fmt::format("{}{} by {}", text.empty() ? "" : ", ", counts.at(i),
                                 i == 0 ? "no parents (founders)" : origins.at(i).name);
     text = fmt::format(
-        "<p>The best network and its {} ancestors: {}. The line of first parents has {} births, "
-        "back "
-        "to generation {}.",
-        lineage.size() - 1, text, layout.main_line.size(), layout.main_line.back()->generation);
+        "<p>The best network and its {}: {}. The line of first parents has {}, back to generation "
+        "{}.",
+        counted(lineage.size() - 1, "ancestor"), text, counted(layout.main_line.size(), "birth"),
+        layout.main_line.back()->generation);
     const std::size_t known = lineage.size() - unknown;
     if (layout.placed.size() < known)
         text += fmt::format(
@@ -188,7 +194,9 @@ std::string summary_text(const Ancestry& ancestry, const Lineage& lineage,
             "differs most from their parent's, with their other parents; dashed lines pass over "
             "what is left out. 'cambrian lineage' lists all.",
             known, known - layout.placed.size());
-    if (unknown > 0) text += fmt::format(" {} ancestors are not in individuals.cmb.", unknown);
+    if (unknown > 0)
+        text += fmt::format(" {} {} not in individuals.cmb.", counted(unknown, "ancestor"),
+                            unknown == 1 ? "is" : "are");
     return text + "</p>\n";
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the book as the target `docs` does: what the program knows is in its pages, and no link in it is broken.
+"""Makes the book as the target `docs` does: what the program knows is in its pages, no link in it is broken, and nothing but a book
+is replaced by it.
 
 Usage: book.py PROGRAM ROOT WORK [PANDOC]; without PANDOC the pages stay Markdown.
 """
@@ -8,6 +9,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 PROGRAM, ROOT, WORK = (pathlib.Path(name).resolve() for name in sys.argv[1:4])
 PANDOC = sys.argv[4:5]
@@ -24,7 +26,28 @@ def broken(page):
             yield f"{page.relative_to(WORK)}: {link}"
 
 
-subprocess.run([sys.executable, ROOT / "docs" / "make_book.py", PROGRAM, ROOT, WORK, *PANDOC], check=True)
+def make(root, output, **how):
+    return subprocess.run([sys.executable, ROOT / "docs" / "make_book.py", PROGRAM, root, output, *PANDOC], **how)
+
+
+def refuses(root, output):
+    """What is not made in place of a folder, which keeps its files."""
+    before = sorted(output.rglob("*"))
+    done = make(root, output, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode == 0 or "cannot be" not in done.stderr or sorted(output.rglob("*")) != before:
+        sys.exit(f"{output} was replaced by a book of {root}\n{done.stderr}")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    tree = pathlib.Path(folder, "tree")
+    (tree / "docs" / "reference").mkdir(parents=True)
+    (tree / "docs" / "reference" / "keys.md").write_text("# Keys\n", encoding="utf-8")  # As if it were a book.
+    pathlib.Path(folder, "mine.txt").write_text("mine\n", encoding="utf-8")
+    refuses(tree, tree)
+    refuses(tree / "docs", tree)
+    refuses(tree, pathlib.Path(folder))
+    refuses(ROOT, pathlib.Path(folder))
+make(ROOT, WORK, check=True)
 registry = json.loads(subprocess.run([PROGRAM, "registry", "--json"], capture_output=True, text=True, check=True).stdout)
 faults = []
 for name in ("layers", "tasks", "strategies", "commands"):

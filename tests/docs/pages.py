@@ -11,8 +11,10 @@ import shlex
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "docs"))
+from make_book import pages_of  # noqa: E402
+
 PROGRAM, ROOT = (pathlib.Path(name).resolve() for name in sys.argv[1:3])
-SKIPPED = {"build", "runs", ".git", ".offline", ".cache"}
 FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -116,7 +118,7 @@ def hinted(line):
 
 def main():
     program = Program()
-    pages = [page for page in sorted(ROOT.rglob("*.md")) if not SKIPPED & set(page.relative_to(ROOT).parts)]
+    pages = pages_of(ROOT)
     faults, commands = [], 0
     for page in pages:
         text = page.read_text(encoding="utf-8")

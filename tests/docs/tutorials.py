@@ -41,6 +41,19 @@ def missing_line(expected, output):
     return None
 
 
+def run_block(body, work, environment):
+    """Exit code and output of commands; no code where they took too long, and all that they started was ended."""
+    job = subprocess.Popen(["bash", "-euo", "pipefail", "-c", body], cwd=work, env=environment, text=True, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        output, _ = job.communicate(timeout=SECONDS)
+        return job.returncode, output
+    except subprocess.TimeoutExpired:
+        # Of the session, not of the group: launch/mpi gives mpirun a group of its own.
+        subprocess.run(["pkill", "-KILL", "--session", str(job.pid)], check=False)
+        return None, job.communicate()[0]
+
+
 def run_page(page, program):
     """What is wrong with a page, or nothing."""
     with tempfile.TemporaryDirectory() as folder:
@@ -60,13 +73,10 @@ def run_page(page, program):
             language, body = block.groups()
             line = text.count("\n", 0, block.start()) + 1
             if language == "sh":
-                result = subprocess.run(["bash", "-euo", "pipefail", "-c", body], cwd=work, env=environment, text=True,
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                        timeout=SECONDS)
-                output = result.stdout
+                code, output = run_block(body, work, environment)
                 commands += 1
-                if result.returncode != 0:
-                    return f"{page.name}:{line}: exit code {result.returncode}\n{output}"
+                if code != 0:
+                    return f"{page.name}:{line}: {f'exit code {code}' if code else f'more than {SECONDS} s'}\n{output}"
             elif language == "text":
                 lost = missing_line(body, output)
                 if lost is not None:

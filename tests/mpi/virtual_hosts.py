@@ -1,4 +1,5 @@
 """Hosts made of network namespaces on this machine, between which MPI speaks TCP as between real ones."""
+import fcntl
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 NETWORK = "10.78.0"
 BRIDGE = "cambrian-net"
+LOCK = "/run/cambrian-virtual-hosts.lock"  # Names and addresses are those of the machine, not of a checkout.
 SKIPPED = 77  # What ctest takes for a test that could not run.
 
 
@@ -19,15 +21,20 @@ def name(host):
 
 
 class VirtualHosts:
-    """As many hosts as asked, gone again at the end. Ends the test as skipped where namespaces are not allowed."""
+    """As many hosts as asked, gone again at the end; who wants some while there are others waits for the end of these. Ends the test
+    as skipped where namespaces are not allowed."""
 
     def __init__(self, count, directory, slots=2):
         self.count, self.directory = count, Path(directory)
-        self.remove()
+        self.lock = None
         try:
+            self.lock = open(LOCK, "w", encoding="utf-8")  # Nobody inherits it, so it ends with this process.
+            fcntl.flock(self.lock, fcntl.LOCK_EX)
+            self.remove()
             self.make()
         except (OSError, subprocess.CalledProcessError) as error:
-            self.remove()
+            if self.lock is not None:
+                self.remove()
             why = (getattr(error, "stderr", None) or str(error)).strip()
             print(f"skipped: no network namespaces can be made here ({why})", file=sys.stderr)
             sys.exit(SKIPPED)
@@ -82,3 +89,4 @@ class VirtualHosts:
 
     def __exit__(self, *_):
         self.remove()
+        self.lock.close()

@@ -84,6 +84,9 @@ TEST(LineageDrawing, HasAllOfAShortLineage) {
     EXPECT_THAT(html, HasSubstr("birth 23, generation 5, splice of two, parents 19 and 16"));
     EXPECT_THAT(html, HasSubstr("its 17 ancestors: 4 by no parents (founders), 14 by splice"));
     EXPECT_THAT(html, Not(HasSubstr("leaves out")));
+    EXPECT_THAT(lineage_html(ancestry, 1),
+                HasSubstr("its 0 ancestors: 1 by no parents (founders). The line of first parents "
+                          "has 1 birth, back to generation 0."));
 }
 
 TEST(LineageDrawing, KeepsOfALongOneWhatChangedFitness) {
