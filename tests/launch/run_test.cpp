@@ -100,7 +100,7 @@ TEST_F(FinishedRun, RefusesEveryKindOfBadNetworkFile) {
     for (std::size_t i = 0; i < noise.size(); ++i)
         noise[i] = static_cast<char>(i * i * 2654435761U);
     const std::vector<std::array<std::string, 3>> cases{
-        {"damaged.cmb", damaged, "section \"genome\" is damaged"},
+        {"damaged.cmb", damaged, "section \"structure\" is damaged"},
         {"truncated.cmb", good.substr(0, good.size() / 2), "its length is not the one it states"},
         {"longer.cmb", good + "x", "its length is not the one it states"},
         {"random.cmb", noise, "it is not a Cambrian file"},
