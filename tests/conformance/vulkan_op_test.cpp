@@ -2,8 +2,10 @@
 
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <iostream>
 #include <limits>
+#include <set>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/graph/builders/builders.hpp"
@@ -61,6 +63,19 @@ PopulationVariants variants_of(const OpCase& op_case) {
     return variants;
 }
 
+/// The first case of every op and a third of the others; all of them where CAMBRIAN_ALL_CASES is
+/// set, as at night.
+std::vector<OpCase> sampled_cases() {
+    std::vector<OpCase> cases = op_cases();
+    if (std::getenv("CAMBRIAN_ALL_CASES") != nullptr) return cases;
+    std::set<Op> seen;
+    std::size_t number = 0;
+    std::erase_if(cases, [&](const OpCase& op_case) {
+        return !seen.insert(op_case.op).second && ++number % 3 != 0;
+    });
+    return cases;
+}
+
 TEST_F(VulkanConformance, StrictMathEqualsTheReferenceInEveryBit) {
     for (const OpCase& op_case : op_cases())
         expect_equal_to_reference(strict(), op_case, 0.0, variants_of(op_case));
@@ -72,12 +87,12 @@ TEST_F(VulkanConformance, FastMathIsWithinRoundingOfTheReference) {
 }
 
 TEST_F(VulkanConformance, StrictIndividualsDoNotDependOnTheirPopulation) {
-    for (const OpCase& op_case : op_cases())
+    for (const OpCase& op_case : sampled_cases())
         expect_batch_independent(strict(), op_case, variants_of(op_case));
 }
 
 TEST_F(VulkanConformance, FastIndividualsDoNotDependOnTheirPopulation) {
-    for (const OpCase& op_case : op_cases())
+    for (const OpCase& op_case : sampled_cases())
         expect_batch_independent(fast(), op_case, variants_of(op_case));
 }
 
