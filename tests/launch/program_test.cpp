@@ -65,7 +65,8 @@ TEST(Program, NamesTheNearestCommand) {
               "cambrian: error: evolv is not a command (known: new, evolve, resume, train, "
               "trials, sweep, status, adaptation, individuals, lineage, extract, report, "
               "evaluate, infer, generate, inspect, compare, splice, convert, tokenize, "
-              "quantise, validate, explain, devices, ops, layers, check, registry, completion, manual) did you "
+              "quantise, validate, explain, devices, ops, layers, check, registry, completion, "
+              "manual) did you "
               "mean evolve?\n");
     EXPECT_THAT(run({"fly"}).err, HasSubstr("see 'cambrian --help'"));
     const Result seed = run({"splice", "a", "b", "-o", "c", "--seed", "-3"});

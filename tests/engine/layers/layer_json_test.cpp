@@ -41,7 +41,8 @@ TEST(LayerJson, RefusesUnknownNames) {
             {"network.layers[2].type", "dense, rms_norm", "did you mean \"dense\"?"});
     refuses(R"({"type": "zebra"})", {"use one of these"});
     refuses(R"({"type": "dense", "biass": true})",
-            {"network.layers[2].biass", "type, init, init_scale, decay, in, out, bias, activation", "\"bias\""});
+            {"network.layers[2].biass", "type, init, init_scale, decay, in, out, bias, activation",
+             "\"bias\""});
     refuses(R"({"type": "dense", "activation": "tahn"})",
             {"network.layers[2].activation", "linear, relu", "did you mean \"tanh\"?"});
     refuses(R"({"type": "softmax", "variant": "sparsest"})", {"network.layers[2]", "\"standard\""});
