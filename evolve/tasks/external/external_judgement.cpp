@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "cambrian/evolve/tasks/external/external_rollout.hpp"
@@ -10,22 +10,27 @@
 namespace cambrian::evolve {
 namespace {
 
-/// Those that a program can be asked about: JSON has no words for numbers that are not finite.
-std::vector<std::size_t> finite_networks(const Population& population) {
-    std::vector<std::size_t> places;
-    for (std::size_t i = 0; i < population.size(); ++i)
-        if (std::ranges::all_of(population.genome(i).weights,
-                                [](float weight) { return std::isfinite(weight); }))
-            places.push_back(i);
-    return places;
+bool is_finite(const Genome& genome) {
+    return std::ranges::all_of(genome.weights, [](float weight) { return std::isfinite(weight); });
 }
 
-nlohmann::ordered_json networks_of(std::span<const std::size_t> places,
-                                   const Population& population, ExternalFrames frames) {
+/// What a lane asks about, and of which networks.
+struct Question {
     nlohmann::ordered_json networks = nlohmann::ordered_json::array();
-    for (const std::size_t i : places)
-        networks.push_back(network_message(population.genome(i), i, population.origin(i), frames));
-    return networks;
+    std::vector<std::size_t> places;
+};
+
+/// Without networks of numbers that are not finite, for which JSON has no words.
+Question question_of(const NetworkGroup& group, const Population& population,
+                     ExternalFrames frames) {
+    Question question;
+    for (std::size_t i = group.first; i < group.first + group.count; ++i) {
+        const Genome genome = population.genome(i);
+        if (!is_finite(genome)) continue;
+        question.networks.push_back(network_message(genome, i, population.origin(i), frames));
+        question.places.push_back(i);
+    }
+    return question;
 }
 
 }  // namespace
@@ -33,27 +38,23 @@ nlohmann::ordered_json networks_of(std::span<const std::size_t> places,
 std::vector<double> judged_fitness(ProgramPool& pool, const Population& population,
                                    const ExternalEpisodes& episodes, const LaneSettings& settings,
                                    ExternalFrames frames) {
-    const std::vector<std::size_t> places = finite_networks(population);
     const auto work = [&](std::span<ProgramLane> lanes, std::span<double> fitness) {
-        for (ProgramLane& lane : lanes)
-            lane.attempt([&](ExternalProgram* program) {
-                const NetworkGroup& group = lane.group();
-                program->send_networks(
-                    networks_of(std::span(places).subspan(group.first, group.count), population,
-                                frames),
-                    episodes);
+        std::vector<std::vector<std::size_t>> asked(lanes.size());
+        for (std::size_t i = 0; i < lanes.size(); ++i)
+            lanes[i].attempt([&](ExternalProgram* program) {
+                Question question = question_of(lanes[i].group(), population, frames);
+                asked[i] = std::move(question.places);
+                if (!asked[i].empty())
+                    program->send_networks(std::move(question.networks), episodes);
             });
-        for (ProgramLane& lane : lanes)
-            lane.attempt([&](ExternalProgram* program) {
-                const NetworkGroup& group = lane.group();
-                std::ranges::copy(program->receive_fitness(group.count),
-                                  fitness.begin() + static_cast<std::ptrdiff_t>(group.first));
+        for (std::size_t i = 0; i < lanes.size(); ++i)
+            lanes[i].attempt([&](ExternalProgram* program) {
+                if (asked[i].empty()) return;
+                const std::vector<double> answer = program->receive_fitness(asked[i].size());
+                for (std::size_t k = 0; k < answer.size(); ++k) fitness[asked[i][k]] = answer[k];
             });
     };
-    std::vector<double> fitness(population.size(), std::numeric_limits<double>::quiet_NaN());
-    const std::vector<double> judged = fitness_by_lanes(pool, places.size(), settings, work);
-    for (std::size_t i = 0; i < places.size(); ++i) fitness[places[i]] = judged[i];
-    return fitness;
+    return fitness_by_lanes(pool, population.size(), settings, work);
 }
 
 }  // namespace cambrian::evolve

@@ -26,13 +26,10 @@ constexpr double largest_float = std::numeric_limits<float>::max();
 /// Numbers as little-endian bytes; `word` gives the bits of one.
 template <class Values, class Word>
 ordered_json packed(const Values& values, Word word) {
-    std::vector<std::byte> bytes(values.size() * sizeof(std::uint32_t));
-    std::byte* at = bytes.data();
+    std::vector<std::uint8_t> bytes(values.size() * sizeof(std::uint32_t));
+    std::byte* at = std::as_writable_bytes(std::span(bytes)).data();
     for (const auto& value : values) little_endian::put(at, word(value));
-    ordered_json::binary_t binary;
-    binary.reserve(bytes.size());
-    for (const std::byte byte : bytes) binary.push_back(std::to_integer<std::uint8_t>(byte));
-    return ordered_json::binary(std::move(binary));
+    return ordered_json::binary(std::move(bytes));
 }
 
 ordered_json packed(std::span<const float> values) {
