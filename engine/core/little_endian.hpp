@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 // Numbers as little-endian bytes, on any machine.
@@ -16,6 +17,12 @@ void put(std::byte*& at, T value) {
     for (std::size_t i = 0; i < sizeof(T); ++i) {
         *at++ = static_cast<std::byte>((value >> (8 * i)) & 0xFFU);
     }
+}
+
+/// The same at the end of a text of bytes.
+template <std::unsigned_integral T>
+void append(std::string& to, T value) {
+    for (std::size_t i = 0; i < sizeof(T); ++i) to += static_cast<char>((value >> (8 * i)) & 0xFFU);
 }
 
 /// Reads a number and moves after it.

@@ -1,15 +1,18 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 
-namespace cambrian::onnx {
+#include "cambrian/engine/core/little_endian.hpp"
+
+namespace cambrian {
 
 /// Writes one message in the wire format of Protocol Buffers: a field is a number and a kind, then
-/// a varint, or a length and so many bytes. A message within a message is its bytes.
-/// https://protobuf.dev/programming-guides/encoding
+/// a varint, four or eight bytes, or a length and so many bytes. A message within a message is its
+/// bytes. https://protobuf.dev/programming-guides/encoding
 class ProtobufWriter {
   public:
     ProtobufWriter& integer(std::uint32_t field, std::int64_t value) {
@@ -28,6 +31,21 @@ class ProtobufWriter {
     ProtobufWriter& text(std::uint32_t field, std::string_view value) {
         return value.empty() ? *this : bytes(field, value);
     }
+    ProtobufWriter& real32(std::uint32_t field, float value) {
+        tag(field, four_bytes_kind);
+        little_endian::append(content_, std::bit_cast<std::uint32_t>(value));
+        return *this;
+    }
+    ProtobufWriter& real64(std::uint32_t field, double value) {
+        tag(field, eight_bytes_kind);
+        little_endian::append(content_, std::bit_cast<std::uint64_t>(value));
+        return *this;
+    }
+    /// Fields that were written apart.
+    ProtobufWriter& fields(const ProtobufWriter& others) {
+        content_ += others.content_;
+        return *this;
+    }
     /// Repeated numbers in one field.
     ProtobufWriter& integers(std::uint32_t field, std::span<const std::int64_t> values) {
         ProtobufWriter packed;
@@ -39,7 +57,9 @@ class ProtobufWriter {
 
   private:
     static constexpr std::uint32_t varint_kind = 0;
+    static constexpr std::uint32_t eight_bytes_kind = 1;
     static constexpr std::uint32_t length_kind = 2;
+    static constexpr std::uint32_t four_bytes_kind = 5;
 
     void tag(std::uint32_t field, std::uint32_t kind) { varint(field << 3U | kind); }
     /// Seven bits a byte, the lowest first; all but the last byte have their highest bit set.
@@ -51,4 +71,4 @@ class ProtobufWriter {
     std::string content_;
 };
 
-}  // namespace cambrian::onnx
+}  // namespace cambrian

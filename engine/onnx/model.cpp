@@ -4,7 +4,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/version.hpp"
-#include "cambrian/engine/onnx/protobuf.hpp"
+#include "cambrian/engine/io/protobuf.hpp"
 
 // Field numbers are those of onnx.proto3.
 namespace cambrian::onnx {
@@ -83,10 +83,10 @@ std::string message(const GraphMessage& graph) {
 }  // namespace
 
 std::string encode(const ModelMessage& model) {
-    constexpr std::size_t most_bytes = std::size_t{1} << 31U;
+    constexpr std::size_t max_bytes = std::size_t{1} << 31U;
     std::size_t constants = 0;
     for (const Initializer& tensor : model.graph.initializers) constants += tensor.raw.size();
-    if (constants >= most_bytes)
+    if (constants >= max_bytes)
         throw InputError(fmt::format(
             "the network has {} bytes of weights (a file of ONNX holds less than 2 GiB) write a "
             ".safetensors",
@@ -107,7 +107,7 @@ std::string encode(const ModelMessage& model) {
         out.bytes(14, entry.content());
     }
     // Nodes, names and texts come on top of the weights.
-    if (out.content().size() >= most_bytes)
+    if (out.content().size() >= max_bytes)
         throw InputError(fmt::format(
             "the model has {} bytes (a file of ONNX holds less than 2 GiB) write a .safetensors",
             out.content().size()));

@@ -4,13 +4,16 @@
 
 #include <array>
 #include <bit>
-#include <charconv>
 #include <chrono>
 #include <fstream>
 #include <span>
 #include <system_error>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/little_endian.hpp"
+#include "cambrian/engine/core/number_text.hpp"
+#include "cambrian/engine/io/protobuf.hpp"
+#include "cambrian/evolve/runs/run_log.hpp"
 
 namespace cambrian::distributed {
 namespace {
@@ -42,78 +45,31 @@ std::uint32_t masked_crc(std::string_view bytes) {
     return std::rotr(crc32c(bytes), 15) + 0xA282EAD8U;
 }
 
-template <class Word>
-void put(std::string& to, Word value) {
-    for (std::size_t i = 0; i < sizeof(Word); ++i)
-        to += static_cast<char>((value >> (8U * i)) & 0xFFU);
-}
-
-// The wire format of protocol buffers: a field is its number and wire type, and the value.
-enum class Wire : std::uint8_t { varint = 0, eight_bytes = 1, length = 2, four_bytes = 5 };
-
-void put_varint(std::string& to, std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7U) to += static_cast<char>((value & 0x7FU) | 0x80U);
-    to += static_cast<char>(value);
-}
-void put_key(std::string& to, std::uint32_t field, Wire wire) {
-    put_varint(to, (field << 3U) | static_cast<std::uint32_t>(wire));
-}
-void put_bytes(std::string& to, std::uint32_t field, std::string_view bytes) {
-    put_key(to, field, Wire::length);
-    put_varint(to, bytes.size());
-    to += bytes;
-}
-
-/// Event: wall_time = 1, then `rest`.
-std::string record_with(std::string_view rest) {
+/// Event: wall_time = 1, then the others.
+std::string record_with(const ProtobufWriter& others) {
     const double seconds =
         std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    std::string content;
-    put_key(content, 1, Wire::eight_bytes);
-    put(content, std::bit_cast<std::uint64_t>(seconds));
-    content += rest;
+    ProtobufWriter event;
+    event.real64(1, seconds).fields(others);
+    const std::string& content = event.content();
     std::string record;
-    put(record, std::uint64_t{content.size()});
-    put(record, masked_crc(record));
+    little_endian::append(record, std::uint64_t{content.size()});
+    little_endian::append(record, masked_crc(record));
     record += content;
-    put(record, masked_crc(content));
+    little_endian::append(record, masked_crc(content));
     return record;
 }
 
 /// Event.file_version = 3: what every file begins with.
 std::string first_record() {
-    std::string rest;
-    put_bytes(rest, 3, "brain.Event:2");
-    return record_with(rest);
+    ProtobufWriter version;
+    return record_with(version.bytes(3, "brain.Event:2"));
 }
 
 /// Summary.Value: tag = 1, simple_value = 2.
 std::string scalar(std::string_view tag, double number) {
-    std::string value;
-    put_bytes(value, 1, tag);
-    put_key(value, 2, Wire::four_bytes);
-    put(value, std::bit_cast<std::uint32_t>(static_cast<float>(number)));
-    return value;
-}
-
-/// Without the end of the line.
-std::vector<std::string_view> cells_of(std::string_view line) {
-    line = line.substr(0, line.find('\n'));
-    std::vector<std::string_view> cells;
-    for (std::size_t begin = 0;;) {
-        const std::size_t end = line.find(',', begin);
-        cells.push_back(line.substr(begin, end - begin));
-        if (end == std::string_view::npos) return cells;
-        begin = end + 1;
-    }
-}
-
-template <class Number>
-std::optional<Number> number_in(std::string_view cell) {
-    Number number{};
-    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
-    if (error != std::errc{} || end != cell.data() + cell.size()) return std::nullopt;
-    return number;
+    ProtobufWriter value;
+    return value.bytes(1, tag).real32(2, static_cast<float>(number)).content();
 }
 
 /// Whether the next bytes of a file are this record, written at any time, with their checksum.
@@ -123,7 +79,7 @@ bool holds_next(std::istream& file, const std::string& record) {
     const std::size_t length = record.size() - head_bytes - checksum_bytes;
     const std::string_view content = std::string_view(found).substr(head_bytes, length);
     std::string checksum;
-    put(checksum, masked_crc(content));
+    little_endian::append(checksum, masked_crc(content));
     return found.compare(0, head_bytes + 1, record, 0, head_bytes + 1) == 0 &&
            content.substr(time_bytes) ==
                std::string_view(record).substr(head_bytes + time_bytes, length - time_bytes) &&
@@ -184,17 +140,15 @@ std::string EventLog::record_of(std::string_view line) const {
     if (several_)
         for (std::size_t i = 0; i < cells.size(); ++i)
             if (columns_.at(i) == individual_column) suffix = "/" + std::string(cells[i]);
-    std::string summary;
+    ProtobufWriter summary;
     for (std::size_t i = 1; i < cells.size(); ++i) {
         const auto number = number_in<double>(cells[i]);
-        if (number && columns_.at(i) != individual_column)
-            put_bytes(summary, 1, scalar(columns_[i] + suffix, *number));
+        if (number && columns_[i] != individual_column)
+            summary.bytes(1, scalar(columns_[i] + suffix, *number));
     }
-    std::string rest;
-    put_key(rest, 2, Wire::varint);
-    put_varint(rest, number_in<std::uint64_t>(cells[0]).value_or(0));
-    put_bytes(rest, 5, summary);
-    return record_with(rest);
+    ProtobufWriter event;
+    return record_with(event.integer(2, number_in<std::int64_t>(cells[0]).value_or(0))
+                           .bytes(5, summary.content()));
 }
 
 void EventLog::append(std::string_view line) {

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <string_view>
+#include <optional>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/engine/core/number_text.hpp"
 #include "cambrian/engine/io/container.hpp"
 
 namespace cambrian::distributed {
@@ -17,6 +17,17 @@ namespace {
 constexpr std::uint64_t longest_log = std::uint64_t{2} << 30U;
 
 }  // namespace
+
+std::vector<std::string_view> cells_of(std::string_view line) {
+    line = line.substr(0, line.find('\n'));
+    std::vector<std::string_view> cells;
+    for (std::size_t begin = 0;;) {
+        const std::size_t end = line.find(',', begin);
+        cells.push_back(line.substr(begin, end - begin));
+        if (end == std::string_view::npos) return cells;
+        begin = end + 1;
+    }
+}
 
 RunLog read_run_log(const std::filesystem::path& path) {
     const std::vector<std::byte> bytes = read_file(path, longest_log);
@@ -36,17 +47,14 @@ RunLog read_run_log(const std::filesystem::path& path) {
                 columns.push_back(&log[std::string(content)]);
                 continue;
             }
-            double value = std::nan("");
-            const auto [rest, error] =
-                std::from_chars(content.data(), content.data() + content.size(), value);
-            if (cell >= columns.size() ||
-                (!content.empty() &&
-                 (error != std::errc{} || rest != content.data() + content.size())))
+            const std::optional<double> value =
+                content.empty() ? std::nan("") : number_in<double>(content);
+            if (cell >= columns.size() || !value)
                 throw InputError(
                     fmt::format("{}: line {} holds \"{}\" (no number of a column) "
                                 "restore the file from a good copy",
                                 path.string(), line, shortened(content, 40)));
-            columns[cell]->push_back(value);
+            columns[cell]->push_back(*value);
         }
         if (line > 1 && cell != columns.size())
             throw InputError(

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cambrian::distributed {
@@ -16,5 +17,8 @@ using RunLog = std::map<std::string, std::vector<double>, std::less<>>;
 /// being written, and left out. Throws InputError naming file and line where a line has other cells
 /// than the header, or one that is no number, and for a missing file.
 [[nodiscard]] RunLog read_run_log(const std::filesystem::path& path);
+
+/// The cells of a line of a log, without its end: logs quote nothing.
+[[nodiscard]] std::vector<std::string_view> cells_of(std::string_view line);
 
 }  // namespace cambrian::distributed

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <vector>
+
+#include "cambrian/engine/core/number_text.hpp"
+#include "cambrian/evolve/runs/run_log.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -17,20 +19,11 @@ std::string cell_of(std::optional<double> value) {
     return value ? fmt::format("{}", *value) : std::string();
 }
 
-std::vector<std::string_view> cells_of(std::string_view line) {
-    std::vector<std::string_view> cells;
-    for (std::size_t begin = 0;;) {
-        const std::size_t end = line.find(',', begin);
-        cells.push_back(line.substr(begin, end - begin));
-        if (end == std::string_view::npos) return cells;
-        begin = end + 1;
-    }
-}
-
 template <class Number>
 bool read(std::string_view cell, Number& number) {
-    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
-    return error == std::errc() && end == cell.data() + cell.size();
+    const std::optional<Number> found = number_in<Number>(cell);
+    number = found.value_or(number);
+    return found.has_value();
 }
 
 bool read(std::string_view cell, std::optional<double>& number) {
@@ -75,7 +68,7 @@ std::string trial_line(const Trial& trial) {
 }
 
 std::optional<Trial> read_trial_line(std::string_view line) {
-    const std::vector<std::string_view> cells = cells_of(line);
+    const std::vector<std::string_view> cells = distributed::cells_of(line);
     if (cells.size() != names.size()) return std::nullopt;
     Trial trial;
     trial.reason = cells[2];

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <charconv>
 #include <filesystem>
 #include <iterator>
 #include <limits>
@@ -11,6 +10,7 @@
 #include <system_error>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/number_text.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/individual_log.hpp"
@@ -34,8 +34,9 @@ struct Generations {
 };
 
 bool read_number(std::string_view text, std::uint64_t& number) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    return error == std::errc() && end == text.data() + text.size();
+    const auto found = number_in<std::uint64_t>(text);
+    number = found.value_or(number);
+    return found.has_value();
 }
 
 Generations generations_of(const std::string& text) {
