@@ -431,7 +431,7 @@ class Sweep(_Directory, _Together):
 
 # Networks.
 
-MOST_AXES = 8
+MAX_AXES = 8
 
 
 class Network:
@@ -493,7 +493,7 @@ class Network:
         shapes, room = {}, len(self._genome)
         for entry in self._member("weights", list):
             name, shape = (entry.get("name"), entry.get("shape")) if isinstance(entry, dict) else (None, None)
-            if (not isinstance(name, str) or name in shapes or not isinstance(shape, list) or len(shape) > MOST_AXES
+            if (not isinstance(name, str) or name in shapes or not isinstance(shape, list) or len(shape) > MAX_AXES
                     or any(type(extent) is not int or not 0 <= extent <= len(self._genome) for extent in shape)):
                 raise _damaged(self.path, "its structure describes no tensors")
             room -= math.prod(max(extent, 1) for extent in shape)
@@ -587,7 +587,7 @@ def _preparation(archive):
 RECIPES = ("sample", "carry", "vary")
 STATUSES = ("ok", "non_finite", "failed")
 LARGEST_BLOCK = 1 << 16
-MOST_INDIVIDUALS = 5_000_000
+MAX_INDIVIDUALS = 5_000_000
 # Of a container of individuals all but the content of its sections, about and columns.
 BLOCK_TABLE = 24 + 4 + len("individuals") + 2 * (4 + 25) + len("about") + len("columns") + 8
 
@@ -603,10 +603,10 @@ def _all_blocks(data, path):
     lists, at, head, newest = None, 0, None, -1
     while (length := _block_length(data[at:], path)) is not None:
         _, sections = _container(data[at:at + length], path, limits)
-        room = MOST_INDIVIDUALS - (len(lists["id"]) if lists else 0)
+        room = MAX_INDIVIDUALS - (len(lists["id"]) if lists else 0)
         flags, block = _block(_Archive(sections["about"], path), memoryview(sections["columns"]), room)
         if block is None:
-            raise CambrianError(f"{path} holds more than {MOST_INDIVIDUALS} individuals (too many for a table in "
+            raise CambrianError(f"{path} holds more than {MAX_INDIVIDUALS} individuals (too many for a table in "
                                 "memory) print a part of them: cambrian individuals RUN --generation A-B")
         if lists is None:
             head, lists = flags, {column: [] for column in block}

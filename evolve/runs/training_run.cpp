@@ -72,7 +72,7 @@ class Run {
         if (epochs_->length() == 0) epochs_->pending() += header_of_epochs();
         if (timings_->length() == 0) timings_->pending() += timings_header;
         epochs_->flush();
-        // Before the checkpoint: a start that fails leaves no run behind.
+        // Before the checkpoint, so that a start that fails leaves no run.
         if (job.tensorboard)
             events_.emplace(directory_.path() / "epochs.csv", trainer_.individuals() > 1);
         write_checkpoint();

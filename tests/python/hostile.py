@@ -141,7 +141,7 @@ class Hostile(FolderTest):
     def test_blocks_of_many_individuals(self):
         data = block(1, 0) + block(1, 1 << 16) + block(1 + (1 << 16), 1 << 16)
         self.assertTrue(self.read(data, self.individuals))
-        with mock.patch.object(cambrian_read, "MOST_INDIVIDUALS", 100_000), \
+        with mock.patch.object(cambrian_read, "MAX_INDIVIDUALS", 100_000), \
                 mock.patch.object(cambrian_read, "_unpacked", wraps=cambrian_read._unpacked) as unpacked:
             self.assertFalse(self.read(data, self.individuals))
             self.assertEqual(unpacked.call_count, 2 * 13)  # Nothing of the block that is too many.

@@ -6,8 +6,8 @@
 
 namespace cambrian::evolve {
 
-ProgramPool::ProgramPool(ExternalCommand command, std::size_t most_waiting, Warn warn)
-    : command_(std::move(command)), most_waiting_(most_waiting), warn_(std::move(warn)) {
+ProgramPool::ProgramPool(ExternalCommand command, std::size_t max_waiting, Warn warn)
+    : command_(std::move(command)), max_waiting_(max_waiting), warn_(std::move(warn)) {
     try {
         waiting_.push_back(std::make_unique<ExternalProgram>(command_));
     } catch (const ChildFailure& failure) {
@@ -52,7 +52,7 @@ std::unique_ptr<ExternalProgram> ProgramPool::start() const {
 
 void ProgramPool::give_back(std::unique_ptr<ExternalProgram> program) {
     const std::lock_guard lock(mutex_);
-    if (waiting_.size() < most_waiting_) waiting_.push_back(std::move(program));
+    if (waiting_.size() < max_waiting_) waiting_.push_back(std::move(program));
 }
 
 void ProgramPool::warn(const std::string& text) {

@@ -17,8 +17,8 @@ class ProgramPool {
 
     /// Starts one, to learn what it simulates. Throws ConfigError when it cannot be started or says
     /// nothing sensible.
-    /// @param most_waiting programs that are kept while nobody needs them.
-    ProgramPool(ExternalCommand command, std::size_t most_waiting, Warn warn);
+    /// @param max_waiting programs that are kept while nobody needs them.
+    ProgramPool(ExternalCommand command, std::size_t max_waiting, Warn warn);
     /// All are told to end before any is waited for.
     ~ProgramPool();
     ProgramPool(const ProgramPool&) = delete;
@@ -37,7 +37,7 @@ class ProgramPool {
 
   private:
     const ExternalCommand command_;
-    const std::size_t most_waiting_;
+    const std::size_t max_waiting_;
     const Warn warn_;
     std::mutex mutex_;
     std::vector<std::unique_ptr<ExternalProgram>> waiting_;
