@@ -8,9 +8,9 @@
 
 #include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
+#include "cambrian/engine/io/protobuf.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
 #include "cambrian/engine/network/network.hpp"
-#include "cambrian/engine/io/protobuf.hpp"
 #include "cambrian/engine/onnx/translation.hpp"
 #include "cambrian/tests/support/layer_samples.hpp"
 
