@@ -1,5 +1,5 @@
 # Read by ctest before the tests run: every suite of a program becomes one test, so that one process makes what its
-# tests share. Expects PROGRAM, PREFIX and PROPERTIES.
+# tests share. Expects PROGRAM, PREFIX, LONG (a filter of tests for the nightly run; may be empty) and PROPERTIES.
 if(NOT EXISTS ${PROGRAM})
   add_test(${PREFIX}not_built ${PROGRAM})
   return()
@@ -13,6 +13,6 @@ string(REGEX MATCHALL "(^|\n)[^ \n][^ \n]*\\.( |\n)" suites "${listed}")
 foreach(suite IN LISTS suites)
   string(STRIP "${suite}" suite)
   string(REGEX REPLACE "\\.$" "" suite "${suite}")
-  add_test("${PREFIX}${suite}" ${PROGRAM} "--gtest_filter=${suite}.*")
+  add_test("${PREFIX}${suite}" ${PROGRAM} "--gtest_filter=${suite}.*-${LONG}")
   set_tests_properties("${PREFIX}${suite}" PROPERTIES ${PROPERTIES})
 endforeach()

@@ -82,7 +82,7 @@ function(cambrian_module name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/configs/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(cambrian_${name} PUBLIC ${arg_PUBLIC}
     PRIVATE ${arg_PRIVATE} $<BUILD_INTERFACE:cambrian_warnings> $<BUILD_INTERFACE:cambrian_arithmetic>)
-  cambrian_batch(cambrian_${name} 12 "${arg_ALONE}")
+  cambrian_batch(cambrian_${name} 24 "${arg_ALONE}")
   foreach(folder IN LISTS arg_BRIEF)
     foreach(batch RANGE 9)
       set_source_files_properties(

@@ -498,7 +498,7 @@ void Scheduler::take_result(JobResult result) {
     }
     seconds_[static_cast<std::size_t>(own_rank_)] += result.cost;
     note_speed(own_rank_, result.cost, result.births.size());
-    follower_.keep(*result.round, result.births, result.genomes);
+    follower_.keep(*result.round, result.births, std::move(result.genomes));
     static_cast<void>(deliver(own_rank_, result.shard, result.scores));
 }
 

@@ -141,7 +141,7 @@ bool Scheduler::make_children(const Assignment& given) {
     for (std::size_t item = shard.items.begin; item < shard.items.end; ++item) {
         genomes.push_back(children[item].genome);
     }
-    follower_.keep(round, shard.items, genomes);
+    follower_.keep(round, shard.items, std::move(genomes));
     return true;
 }
 

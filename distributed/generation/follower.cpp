@@ -203,6 +203,9 @@ std::vector<std::uint32_t> Follower::missing_parents(const Round& round, OrderRa
                                                      std::size_t remakes, bool made) {
     const std::span<const evolve::Member> members = round.strategy->parent_pool();
     PoolGenomes& pool = *at(round.generation()).pool;
+    if (std::ranges::all_of(pool, [](const SharedIndividual& here) { return here != nullptr; })) {
+        return {};  // A rank alone has all of them.
+    }
     std::vector<std::uint32_t> missing;
     std::vector<std::pair<std::uint32_t, evolve::Birth>> recipes;
     for (const std::uint32_t place : named_places(round, births, made, threads_)) {
@@ -253,16 +256,16 @@ void Follower::fill(const Round& round, std::size_t place, SharedIndividual geno
 }
 
 void Follower::keep(const Round& round, OrderRange births,
-                    std::span<const SharedIndividual> children) {
+                    std::vector<SharedIndividual>&& children) {
     CAMBRIAN_EXPECT(births.size() == children.size() && births.end <= round.order.size());
     if (!is_open(round.generation())) {
         return;
     }
     PoolGenomes& kept = open_[round.generation() - this->round()->generation()].children;
     kept.resize(round.strategy->births());
-    for (std::size_t i = 0; i < children.size(); ++i) {
-        kept[round.order[births.begin + i]] = children[i];
-    }
+    for_each_index(threads_, children.size(), block_of_births, [&](std::size_t i) {
+        kept[round.order[births.begin + i]] = std::move(children[i]);
+    });
 }
 
 SharedIndividual Follower::Open::parent(evolve::BirthId origin) {

@@ -82,9 +82,9 @@ class Follower {
                                                              bool made = false);
     void fill(const Round& round, std::size_t place, SharedIndividual genome);
 
-    /// Keeps the children of a shard, until it is known who of them lives; not those of a round
+    /// Takes the children of a shard, until it is known who of them lives; not those of a round
     /// that is closed.
-    void keep(const Round& round, OrderRange births, std::span<const SharedIndividual> children);
+    void keep(const Round& round, OrderRange births, std::vector<SharedIndividual>&& children);
     /// The genome that a birth made; null where it is not here.
     [[nodiscard]] SharedIndividual find(evolve::BirthId origin);
     /// The child of a position of the oldest round that was made here; null for others.

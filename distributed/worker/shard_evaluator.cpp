@@ -72,7 +72,8 @@ ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment, b
                     backend, variation_, evolve::family_of(experiment.family, experiment.variation))
               : nullptr),
       details_(experiment.log.individuals != LoggedIndividuals::none),
-      threads_(backend.threads()) {
+      threads_(backend.threads()),
+      releases_(threads_.threads() > 1 ? std::make_unique<TaskThread>(1) : nullptr) {
     begin_task(0);
     if (!experiment.distribution.fallback) {
         return;
@@ -177,6 +178,7 @@ bool ShardEvaluator::make_on_backend(Job& job, JobResult& result,
     if (std::ranges::any_of(*job.parents, small)) {
         return false;
     }
+    await_releases();  // Their rows are those of the children.
     const std::size_t count = job.size();
     std::vector<BackendChildren::ResolvedBirth> births;
     std::vector<std::size_t> indices;  // of births that are not carried
@@ -256,7 +258,21 @@ std::shared_ptr<const PoolGenomes> ShardEvaluator::on_host(
     return all;
 }
 
+void ShardEvaluator::release(std::shared_ptr<const void>&& retired) {
+    if (retired && releases_) {
+        releases_->submit([held = std::exchange(retired, nullptr)]() mutable { held.reset(); });
+    }
+    retired = nullptr;
+}
+
+void ShardEvaluator::await_releases() {
+    if (releases_) {
+        releases_->drain();
+    }
+}
+
 bool ShardEvaluator::move_to_host(Job& job, JobResult& result) {
+    await_releases();
     bool moved = std::exchange(job.retired, nullptr) != nullptr;
     for (SharedIndividual& genome : result.genomes) {
         moved = moved || genome->row;
@@ -269,7 +285,7 @@ bool ShardEvaluator::move_to_host(Job& job, JobResult& result) {
 }
 
 std::vector<evolve::Evaluation> ShardEvaluator::evaluations(Job& job, JobResult& result) {
-    const std::function<void()> let_go = [&job] { job.retired = nullptr; };
+    const std::function<void()> let_go = [&] { release(std::move(job.retired)); };
     const auto genomes = [&result] { return pointers_to(result.genomes); };
     const std::vector<evolve::BirthId> origins = origins_of(job);
     bool again = false;

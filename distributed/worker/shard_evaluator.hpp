@@ -14,6 +14,7 @@
 #include "cambrian/distributed/generation/genome_pool.hpp"
 #include "cambrian/distributed/generation/round.hpp"
 #include "cambrian/distributed/generation/shard_scores.hpp"
+#include "cambrian/engine/core/task_thread.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/evolve/evaluation/backend_children.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
@@ -107,6 +108,9 @@ class ShardEvaluator {
     /// By the rank's backend; where that one has no memory for a single genome, by the fallback.
     /// Throws OutOfMemoryError when there is none.
     [[nodiscard]] std::vector<evolve::Evaluation> evaluations(Job& job, JobResult& result);
+    /// Frees what nobody needs any more beside what follows, where a rank has threads for that.
+    void release(std::shared_ptr<const void>&& retired);
+    void await_releases();
     /// Frees what weights take on the backend. Returns whether there were any.
     [[nodiscard]] bool move_to_host(Job& job, JobResult& result);
 
@@ -127,6 +131,8 @@ class ShardEvaluator {
     std::unique_ptr<evolve::Evaluator> evaluator_;
     bool details_;  ///< Whether somebody wants the columns of BirthDetails.
     ThreadPool& threads_;
+    /// Of genomes, which lie in what stands above. Null where a rank has one thread.
+    std::unique_ptr<TaskThread> releases_;
 };
 
 /// Text of what a job threw.

@@ -103,8 +103,8 @@ class Worker {
                 report_failure(*result);
                 continue;
             }
-            follower_.keep(*result->round, result->births, result->genomes);
             const std::size_t births = result->genomes.size();
+            follower_.keep(*result->round, result->births, std::move(result->genomes));
             evaluated_ += births;
             note_speed(result->cost, births);
             result->cost.communicate = std::exchange(communicate_, 0.0);

@@ -99,12 +99,12 @@ std::int64_t Structure::weight_count() const {
 }
 
 const History& Structure::history() const {
-    std::call_once(history_once_, [this] { history_ = history_of(genome_); });
+    history_once_.call([this] { history_ = history_of(genome_); });
     return history_;
 }
 
 const Structure::GraphForm& Structure::graph() const {
-    std::call_once(graph_once_, [this] {
+    graph_once_.call([this] {
         StructureWords words(StructureWords::Genes::apart);
         graph_.hash = words.read(blueprint());
         if (const PackedWeights* own = packed(); own != nullptr && own->any())
@@ -116,7 +116,7 @@ const Structure::GraphForm& Structure::graph() const {
 }
 
 const Structure::BytecodeForm* Structure::bytecode() const {
-    std::call_once(bytecode_once_, [this] {
+    bytecode_once_.call([this] {
         if (!BytecodeWriter::can_write(blueprint())) {
             return;
         }
@@ -130,7 +130,7 @@ const Structure::BytecodeForm* Structure::bytecode() const {
 }
 
 const WeightFormats* Structure::formats() const {
-    std::call_once(formats_once_, [this] {
+    formats_once_.call([this] {
         if (encodes_weights(blueprint())) {
             const Network network(blueprint());
             formats_.emplace(network);
@@ -151,8 +151,7 @@ std::int64_t Structure::stored_bytes() const {
 }
 
 std::int64_t Structure::products() const {
-    std::call_once(products_once_,
-                   [this] { products_ = cambrian::products(Network(blueprint())); });
+    products_once_.call([this] { products_ = cambrian::products(Network(blueprint())); });
     return products_;
 }
 

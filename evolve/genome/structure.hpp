@@ -3,11 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "cambrian/engine/core/once.hpp"
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
 #include "cambrian/engine/network/packed_weights.hpp"
 #include "cambrian/engine/network/weight_formats.hpp"
@@ -90,11 +90,11 @@ class Structure {
     std::vector<ActivationGene> activation_genes_;
     std::vector<int> filled_slots_;
     std::vector<int> togglable_slots_;
-    mutable std::once_flag history_once_;
-    mutable std::once_flag graph_once_;
-    mutable std::once_flag bytecode_once_;
-    mutable std::once_flag formats_once_;
-    mutable std::once_flag products_once_;
+    mutable Once history_once_;
+    mutable Once graph_once_;
+    mutable Once bytecode_once_;
+    mutable Once formats_once_;
+    mutable Once products_once_;
     mutable History history_;
     mutable GraphForm graph_;
     mutable std::optional<BytecodeForm> bytecode_;

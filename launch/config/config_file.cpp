@@ -147,6 +147,11 @@ void apply(Json& json, const std::string& assignment, Origins& origins) {
     const std::size_t equals = assignment.find('=');
     const std::string key = assignment.substr(0, equals);
     const std::vector<std::string> parts = key_parts(key);
+    if (parts.front() == "extends")
+        throw ConfigError(
+            fmt::format("{}: only a file extends another (assignments are made after files are "
+                        "read) name that file as the config",
+                        origin));
     if (parts.size() >= static_cast<std::size_t>(config_limits.depth))
         throw ConfigError(fmt::format(
             "{}: the key has {} parts (sections may be nested {} deep) write a key that "

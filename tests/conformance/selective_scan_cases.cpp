@@ -3,7 +3,7 @@
 namespace cambrian::test {
 namespace {
 
-struct Extents {
+struct ScanExtents {
     Shape leading;
     std::int64_t steps;
     std::int64_t channels;
@@ -16,7 +16,7 @@ Shape with(const Shape& leading, std::initializer_list<std::int64_t> extents) {
     return Shape(std::span<const std::int64_t>(all));
 }
 
-std::vector<Shape> operand_shapes(const Extents& e) {
+std::vector<Shape> operand_shapes(const ScanExtents& e) {
     const Shape wide = with(e.leading, {e.steps, e.channels});
     const Shape narrow = with(e.leading, {e.steps, e.states});
     return {wide,
@@ -33,9 +33,9 @@ std::vector<Shape> operand_shapes(const Extents& e) {
 std::vector<OpCase> selective_scan_cases() {
     std::vector<OpCase> cases;
     for (const Discretization kind : {Discretization::zero_order_hold, Discretization::euler})
-        for (const Extents& e :
-             {Extents{{}, 1, 1, 1}, Extents{{2}, 3, 17, 4}, Extents{{2, 1}, 5, 3, 1},
-              Extents{{}, 67, 2, 3}, Extents{{2}, 2, 9, 17}}) {
+        for (const ScanExtents& e :
+             {ScanExtents{{}, 1, 1, 1}, ScanExtents{{2}, 3, 17, 4}, ScanExtents{{2, 1}, 5, 3, 1},
+              ScanExtents{{}, 67, 2, 3}, ScanExtents{{2}, 2, 9, 17}}) {
             const std::vector<Shape> shapes = operand_shapes(e);
             OpCase forward{
                 Op::selective_scan, {}, SelectiveScanAttribute{kind}, {{shapes[0]}, {shapes[6]}}};

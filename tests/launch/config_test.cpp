@@ -371,6 +371,16 @@ TEST(Config, ExtendsAnotherFileDeeply) {
     EXPECT_THAT(document.origins.of("population.elite_fraction"), testing::HasSubstr("own.json"));
 }
 
+TEST(Config, OnlyAFileExtends) {
+    const TemporaryDirectory directory;
+    directory.write("own.json", R"({"task": {"type": "xor"}})");
+    EXPECT_THAT(failure<ConfigError>([&] {
+                    (void)read_config(directory.path() / "own.json",
+                                      std::vector<std::string>{"extends=base.json"});
+                }),
+                testing::HasSubstr("only a file extends another"));
+}
+
 TEST(Config, RefusesACircleOfExtends) {
     const TemporaryDirectory directory;
     directory.write("a.json", R"({"extends": "b.json"})");

@@ -437,6 +437,7 @@ TEST(Program, ExplainsKeys) {
     EXPECT_THAT(page.out, HasSubstr("\n## population\n"));
     EXPECT_THAT(page.out, HasSubstr("| `population.size` | Individuals of a generation."));
     EXPECT_THAT(run({"explain", "population"}).out, HasSubstr("population.elite_fraction"));
+    EXPECT_THAT(run({"explain", "extends"}).out, HasSubstr("by its path from this one"));
     EXPECT_THAT(run({"explain", "network.layers[0].activation"}).out, HasSubstr("sigmoid"));
     EXPECT_THAT(run({"explain", "network.layers[].at"}).out, HasSubstr("[z, y, x, l]"));
     EXPECT_THAT(run({"explain", "task.validation.every"}).out, HasSubstr("of type cart_pole"));

@@ -5,7 +5,7 @@
 #include "cambrian/evolve/tasks/environments/motion.hpp"
 
 namespace cambrian::evolve {
-namespace {
+namespace acrobot {
 
 constexpr double gravity = 9.8;
 constexpr double center = 0.5;  // of mass of a link; lengths, masses and inertias are 1
@@ -112,9 +112,10 @@ class Acrobot final : public Environment {
     Equations equations_;
 };
 
-}  // namespace
+}  // namespace acrobot
 
 TaskKind acrobot_task() {
+    using namespace acrobot;
     return rollout_task<AcrobotSettings>(
         [](const AcrobotSettings& settings) { return std::make_unique<Acrobot>(settings); },
         "Gym Acrobot-v1: cosine and sine of two angles, two speeds; 3 outputs (argmax: torque -1, "

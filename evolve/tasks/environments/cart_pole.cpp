@@ -5,7 +5,7 @@
 #include "cambrian/evolve/tasks/environments/motion.hpp"
 
 namespace cambrian::evolve {
-namespace {
+namespace cart_pole {
 
 constexpr double gravity = 9.8;
 constexpr double pole_mass = 0.1;
@@ -135,9 +135,10 @@ class CartPole final : public Environment {
     CartPoleSettings settings_;
 };
 
-}  // namespace
+}  // namespace cart_pole
 
 TaskKind cart_pole_task() {
+    using namespace cart_pole;
     return rollout_task<CartPoleSettings>(
         [](const CartPoleSettings& settings) { return std::make_unique<CartPole>(settings); },
         "Gym CartPole-v1, or Stanley's single pole: position, velocity, angle, angular velocity; 2 "

@@ -5,7 +5,7 @@
 #include "cambrian/evolve/tasks/environments/motion.hpp"
 
 namespace cambrian::evolve {
-namespace {
+namespace double_pole {
 
 constexpr double gravity = -9.8;
 constexpr double cart_mass = 1.0;
@@ -260,9 +260,10 @@ Var DoublePole::score(std::span<const Var> state, Var returns) const {
     return returns * (0.1 / damping_steps) + steady * 0.9;
 }
 
-}  // namespace
+}  // namespace double_pole
 
 TaskKind double_pole_task() {
+    using namespace double_pole;
     return rollout_task<DoublePoleSettings>(
         [](const DoublePoleSettings& settings) {
             return std::make_unique<DoublePole>(settings, Purpose::training);

@@ -3,7 +3,7 @@
 #include "cambrian/evolve/tasks/environments/motion.hpp"
 
 namespace cambrian::evolve {
-namespace {
+namespace mountain_car {
 
 constexpr double least_position = -1.2;
 constexpr double largest_position = 0.6;
@@ -55,9 +55,10 @@ class MountainCar final : public Environment {
     }
 };
 
-}  // namespace
+}  // namespace mountain_car
 
 TaskKind mountain_car_task() {
+    using namespace mountain_car;
     return rollout_task(
         [] { return std::make_unique<MountainCar>(); },
         "Gym MountainCar-v0: position and velocity; 3 outputs (argmax: push left, none, right); -1 "

@@ -3,7 +3,7 @@
 #include "cambrian/evolve/tasks/environments/motion.hpp"
 
 namespace cambrian::evolve {
-namespace {
+namespace mountain_car_continuous {
 
 constexpr double least_position = -1.2;
 constexpr double largest_position = 0.6;
@@ -56,9 +56,10 @@ class MountainCarContinuous final : public Environment {
     }
 };
 
-}  // namespace
+}  // namespace mountain_car_continuous
 
 TaskKind mountain_car_continuous_task() {
+    using namespace mountain_car_continuous;
     return rollout_task(
         [] { return std::make_unique<MountainCarContinuous>(); },
         "Gym MountainCarContinuous-v0: position and velocity; 1 output, the force, limited to 1; "

@@ -5,7 +5,7 @@
 #include "cambrian/evolve/tasks/environments/motion.hpp"
 
 namespace cambrian::evolve {
-namespace {
+namespace pendulum {
 
 constexpr double gravity = 10.0;
 constexpr double seconds_per_step = 0.05;
@@ -60,9 +60,10 @@ class Pendulum final : public Environment {
     }
 };
 
-}  // namespace
+}  // namespace pendulum
 
 TaskKind pendulum_task() {
+    using namespace pendulum;
     return rollout_task(
         [] { return std::make_unique<Pendulum>(); },
         "Gym Pendulum-v1: cosine and sine of the angle, speed; 1 output, the torque, limited to 2; "

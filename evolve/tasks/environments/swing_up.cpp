@@ -6,7 +6,7 @@
 #include "cambrian/evolve/tasks/environments/motion.hpp"
 
 namespace cambrian::evolve {
-namespace {
+namespace swing_up {
 
 constexpr double gravity = 9.82;
 constexpr double pole_mass = 0.5;
@@ -114,9 +114,10 @@ class SwingUp final : public Environment {
     SwingUpSettings settings_;
 };
 
-}  // namespace
+}  // namespace swing_up
 
 TaskKind swing_up_task() {
+    using namespace swing_up;
     return rollout_task<SwingUpSettings>(
         [](const SwingUpSettings& settings) { return std::make_unique<SwingUp>(settings); },
         "A pole on a cart to be swung up: position, velocity, cosine and sine of the angle, its "

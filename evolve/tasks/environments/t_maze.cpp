@@ -5,7 +5,7 @@
 #include "cambrian/evolve/tasks/environments/motion.hpp"
 
 namespace cambrian::evolve {
-namespace {
+namespace t_maze {
 
 struct TMazeSettings {
     std::int64_t hall = 3;
@@ -154,9 +154,10 @@ class TMaze final : public Environment {
     double hall_;
 };
 
-}  // namespace
+}  // namespace t_maze
 
 TaskKind t_maze_task() {
+    using namespace t_maze;
     return rollout_task<TMazeSettings>(
         [](const TMazeSettings& settings) { return std::make_unique<TMaze>(settings); },
         "The T-maze of PyTorch-NEAT: walls to the left, above and to the right, colour of the end; "

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
+#include "cambrian/engine/core/once.hpp"
 #include "cambrian/evolve/tasks/labelled_rows.hpp"
 #include "cambrian/evolve/tasks/objectives.hpp"
 
@@ -65,7 +65,7 @@ class TableTask final : public Task, public LabelledTask {
 
     /// Made when it is first asked for: evolution does not need it.
     const Learning* learning() const override {
-        std::call_once(learns_, [this] { learning_ = table_learning(data_, settings_); });
+        learns_.call([this] { learning_ = table_learning(data_, settings_); });
         return &*learning_;
     }
 
@@ -107,7 +107,7 @@ class TableTask final : public Task, public LabelledTask {
     TableData data_;
     bool draws_rows_ = false;
     std::string left_out_;  ///< Says which baseline is left out, and how to have it.
-    mutable std::once_flag learns_;
+    mutable Once learns_;
     mutable std::optional<Learning> learning_;
 };
 

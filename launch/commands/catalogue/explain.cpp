@@ -154,23 +154,27 @@ std::string table_cell(const std::string& text) {
     return escaped;
 }
 
-/// All keys as a page: a table for each section.
+/// All keys as a page: a table for each section, after one of what is in none.
 void print_page(std::ostream& out, const std::vector<SchemaKey>& keys, const Schema& schema) {
+    static constexpr std::string_view head =
+        "\n| key | what | allowed | default |\n|---|---|---|---|\n";
     out << "# Keys of a config\n\nMade by `cambrian explain --markdown`.\n";
+    bool table = false;
     for (const SchemaKey& entry : keys) {
         const std::string meaning =
             table_cell(schema.resolve(*entry.node).value("description", ""));
-        if (entry.section && entry.key.find('.') == std::string::npos) {
-            out << fmt::format(
-                "\n## {}\n{}\n\n| key | what | allowed | default |\n|---|---|---|---|\n", entry.key,
-                meaning);
-        } else if (!entry.section) {
+        if (entry.section) {
+            if (entry.key.find('.') != std::string::npos) continue;
+            out << fmt::format("\n## {}\n{}\n", entry.key, meaning) << head;
+        } else {
+            if (!table) out << head;
             out << fmt::format("| `{}`{} | {} | {} | {} |\n", entry.key,
                                entry.variant.empty() ? "" : fmt::format(" ({})", entry.variant),
                                meaning,
                                table_cell(allowed_values(schema, schema.resolve(*entry.node))),
                                table_cell(default_text(schema, *entry.node)));
         }
+        table = true;
     }
 }
 

@@ -127,8 +127,8 @@ void births_of_a_generation(benchmark::State& state) {
                 all,
                 follower.parents(*round),
                 {}};
-        const JobResult result = shard_evaluator.work(job);
-        follower.keep(*round, all, result.genomes);
+        JobResult result = shard_evaluator.work(job);
+        follower.keep(*round, all, std::move(result.genomes));
         evolve::Scores scores(population);
         for (std::size_t i = 0; i < all.end; ++i) {
             scores.fitness[round->order[i]] = result.scores.scores.fitness[i];

@@ -46,7 +46,7 @@ class FollowerTest : public testing::Test {
                                           *follower.parents(round), memory)
                                    .genome);
         }
-        follower.keep(round, births, children);
+        follower.keep(round, births, std::move(children));
     }
 
     /// One generation, cut in three; → how many parents had to travel.

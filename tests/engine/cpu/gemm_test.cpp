@@ -11,7 +11,7 @@
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/cpu/gemm/tile.hpp"
 
-namespace cambrian {
+namespace cambrian::gemm_test {
 namespace {
 
 using cpu::Gemm;
@@ -239,4 +239,4 @@ TEST(Gemm, KeepsSubnormalNumbers) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::gemm_test

@@ -7,7 +7,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 
-namespace cambrian {
+namespace cambrian::layer_json_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -76,4 +76,4 @@ TEST(LayerJson, RefusesDeepNesting) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::layer_json_test

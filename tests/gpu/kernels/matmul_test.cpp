@@ -14,7 +14,7 @@
 #include "cambrian/tests/engine/support/random_graph.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 
-namespace cambrian {
+namespace cambrian::matmul_test {
 namespace {
 
 using test::first_difference;
@@ -380,4 +380,4 @@ TEST(MatmulTile, KeepsToTheDevice) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::matmul_test

@@ -14,7 +14,7 @@
 #include "cambrian/gpu/kernels/scan/selective_scan_dispatch.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 
-namespace cambrian::gpu {
+namespace cambrian::gpu::selective_scan_test {
 namespace {
 
 constexpr std::array kinds{Discretization::zero_order_hold, Discretization::euler};
@@ -294,4 +294,4 @@ TEST(SelectiveScanTile, FitsEveryDevice) {
 }
 
 }  // namespace
-}  // namespace cambrian::gpu
+}  // namespace cambrian::gpu::selective_scan_test
