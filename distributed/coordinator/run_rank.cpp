@@ -38,13 +38,15 @@ void run_rank(Communicator& communicator, Backend& backend, const Experiment& ex
         }
         RankLog log(experiment.directory, communicator.rank());
         log.begin();
-        const auto next =
-            lock_excludes ? await_successor(
-                                experiment.directory, communicator, *lost->former, interrupt,
-                                [&](const std::string& text) { log.line(text); },
-                                experiment.distribution.kill_stopped)
-                          : await_other_successor(experiment.directory, communicator, *lost->former,
-                                                  interrupt, experiment.distribution.lease_seconds);
+        const auto next = lock_excludes
+                              ? await_successor(
+                                    experiment.directory, communicator, *lost->former, interrupt,
+                                    [&](const std::string& text) { log.line(text); },
+                                    experiment.distribution.kill_stopped)
+                              : await_other_successor(
+                                    experiment.directory, communicator, *lost->former, interrupt,
+                                    // Others may have heard of it so much later.
+                                    experiment.distribution.lease_seconds / heartbeats_in_a_lease);
         if (!next && !lock_excludes && interrupt.load() == 0) {
             throw *lost;
         }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -23,6 +24,8 @@ namespace {
 constexpr const char* reign_name = "coordinator.json";
 /// Between the tries of two ranks: longer than it takes to note that one has succeeded.
 constexpr std::chrono::milliseconds turn{150};
+/// No rank waits longer for the tries of others, however many there are.
+constexpr std::chrono::milliseconds longest_turns{1000};
 constexpr std::chrono::milliseconds patience{25};
 
 /// Takes the reign where the lock is free and nobody has taken it before.
@@ -145,9 +148,9 @@ std::optional<Reign> await_successor(const fs::path& directory, Communicator& co
 std::optional<Reign> await_other_successor(const fs::path& directory, Communicator& communicator,
                                            const Reign& former, const std::atomic<int>& interrupt,
                                            double seconds) {
-    // As long as two turns of all that may follow: the first may find the lock in other hands.
+    // As long as two turns of those that may follow: the first may find the lock in other hands.
     const Clock::time_point end =
-        Clock::now() + 2 * communicator.size() * turn +
+        Clock::now() + std::min(2 * communicator.size() * turn, longest_turns) +
         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     while (interrupt.load() == 0 && Clock::now() < end) {
         if (const auto reign = successor_of(former, directory, communicator.size())) {

@@ -47,7 +47,7 @@ class ReignWatch {
     const std::atomic<int>& interrupt, const std::function<void(const std::string&)>& say,
     bool kill_stopped = false);
 /// The same for a rank that the lock does not keep out: it never follows itself, and waits for
-/// another one for so many seconds, and the tries of all ranks.
+/// another one for so many seconds, and two tries of each rank, or one second.
 [[nodiscard]] std::optional<Reign> await_other_successor(const std::filesystem::path& directory,
                                                          Communicator& communicator,
                                                          const Reign& former,

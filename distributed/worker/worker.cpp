@@ -34,8 +34,6 @@ constexpr std::uint32_t shards_in_flight = 2;
 constexpr double farewell_seconds = 5.0;
 constexpr microseconds idle_patience{50'000};
 
-/// A worker asks this often whether the coordinator lives, and waits as long for another worker.
-constexpr double heartbeats_in_a_lease = 4.0;
 constexpr double most_remakes = 1e9;
 
 double seconds(Clock::duration duration) {

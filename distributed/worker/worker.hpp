@@ -10,6 +10,10 @@
 
 namespace cambrian::distributed {
 
+/// A worker asks this often in a lease whether the coordinator lives, and waits as long for another
+/// worker.
+inline constexpr double heartbeats_in_a_lease = 4.0;
+
 struct WorkerLimits {
     /// Parents are made once more as long as that takes less than this share of the evaluation of
     /// their children; else they travel.

@@ -106,8 +106,12 @@ TEST_F(FaultTest, NoCallThatFindsNoMemoryHurts) {
     };
     for (const char* call : calls)
         expect(call, [](Backend& backend) { return use(backend, population); });
-    for (const char* call : {"vkAllocateMemory", "vkCreateBuffer", "vkQueueSubmit"})
+    // A training has many calls: of one kind, or at night of three.
+    const bool all = std::getenv("CAMBRIAN_ALL_CASES") != nullptr;
+    for (const char* call : {"vkQueueSubmit", "vkAllocateMemory", "vkCreateBuffer"}) {
         expect(call, train);
+        if (!all) break;
+    }
 }
 
 TEST_F(FaultTest, ALostDeviceIsADeviceErrorOfEveryLaterCall) {
