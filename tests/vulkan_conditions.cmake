@@ -12,12 +12,10 @@ if(CAMBRIAN_REAL_LOADER)
   set_target_properties(cambrian_faulty_loader PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY ${CAMBRIAN_FAULTY_LOADER_DIRECTORY} PREFIX "" OUTPUT_NAME libvulkan SUFFIX .so.1)
   add_dependencies(cambrian_tests cambrian_faulty_loader)
+  set(faulty_loader "LD_LIBRARY_PATH=${CAMBRIAN_FAULTY_LOADER_DIRECTORY};CAMBRIAN_FAULTY_LOADER=1;CAMBRIAN_TEST_VALIDATION=0")
   add_test(NAME gpu.faulty_loader COMMAND cambrian_gpu_tests --gtest_filter=FaultTest.*)
-  add_test(NAME gpu.faulty_loader.long CONFIGURATIONS nightly COMMAND cambrian_gpu_tests --gtest_filter=FaultTest.*)
-  set_tests_properties(gpu.faulty_loader.long PROPERTIES LABELS "gpu;nightly" TIMEOUT 3600
-    ENVIRONMENT "LD_LIBRARY_PATH=${CAMBRIAN_FAULTY_LOADER_DIRECTORY};CAMBRIAN_FAULTY_LOADER=1;CAMBRIAN_TEST_VALIDATION=0;CAMBRIAN_ALL_CASES=1")
-  set_tests_properties(gpu.faulty_loader PROPERTIES LABELS gpu TIMEOUT 900 ${makes_pipelines}
-    ENVIRONMENT "LD_LIBRARY_PATH=${CAMBRIAN_FAULTY_LOADER_DIRECTORY};CAMBRIAN_FAULTY_LOADER=1;CAMBRIAN_TEST_VALIDATION=0")
+  set_tests_properties(gpu.faulty_loader PROPERTIES LABELS gpu TIMEOUT 900 ${makes_pipelines} ENVIRONMENT "${faulty_loader}")
+  cambrian_long_test(gpu.faulty_loader gpu FaultTest.* "${faulty_loader};CAMBRIAN_ALL_CASES=1")
 endif()
 
 # No loader: a file that is none is found in place of it.
