@@ -15,9 +15,13 @@ chosen = harness.options(__doc__, generations=400)
 directory = chosen.work / "run"
 
 
+def ask(*arguments):
+    return subprocess.run([chosen.program, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
 def told(expect, *arguments):
     """What a command says."""
-    done = subprocess.run([chosen.program, *map(str, arguments)], capture_output=True, text=True, check=False)
+    done = ask(*arguments)
     if done.returncode != expect:
         harness.fail(f"{arguments} ended with {done.returncode} instead of {expect}\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -41,6 +45,8 @@ with virtual_hosts.VirtualHosts(2, chosen.work / "hosts") as hosts:
         if job.poll() is None:
             harness.kill_group(job)
 
+    # The launcher's daemons are no children of it: they learn of its death and then end their ranks.
+    harness.wait_until(lambda: ask("status", directory).returncode == 1, 30, "the end of the ranks of a killed launcher")
     said = told(1, "status", directory)
     if "ended without a word" not in said or "resume" not in said:
         harness.fail(f"a run that was killed must be told so, with the way on\n{said}")

@@ -135,14 +135,25 @@ def status_files(job):
     return []
 
 
+def ended(pid):
+    """Whether a process holds nothing any more: it is gone, or nobody has asked yet how it ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
 def kill_group(job):
+    """Kills a job's processes on this host and waits until they have let go of their files."""
     left = status_files(job)
-    for pid in [*processes_below(job.pid), job.pid]:
+    killed = [*processes_below(job.pid), job.pid]
+    for pid in killed:
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
     job.wait()
+    wait_until(lambda: all(map(ended, killed)), 60, "the end of killed processes")
     for file in left:
         file.unlink(missing_ok=True)
 
