@@ -85,6 +85,8 @@ class RecordedNetwork {
         std::size_t bytes = 0;
     };
     [[nodiscard]] std::vector<Record> records() const;
+    /// From now on messages of a kind do not arrive at this rank.
+    void lose(int rank, MessageKind kind);
     /// From now on nothing sent by or to this rank arrives.
     void silence(int rank);
 

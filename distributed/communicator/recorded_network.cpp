@@ -1,6 +1,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <optional>
 
 #include "cambrian/distributed/communicator/communicator.hpp"
 #include "cambrian/engine/core/contract.hpp"
@@ -12,6 +13,7 @@ struct RecordedNetwork::State {
         std::deque<Message> messages;
         std::condition_variable arrived;
         bool silenced = false;
+        std::optional<MessageKind> lost;
     };
 
     explicit State(int size) : mailboxes(static_cast<std::size_t>(size)) {}
@@ -42,7 +44,7 @@ class RecordedCommunicator final : public Communicator::Implementation {
         const std::lock_guard lock(state_->mutex);
         auto& target = state_->mailbox(to);
         state_->records.push_back({rank_, to, kind, payload.size()});
-        if (target.silenced || state_->mailbox(rank_).silenced) {
+        if (target.silenced || state_->mailbox(rank_).silenced || target.lost == kind) {
             return;
         }
         target.messages.push_back({rank_, kind, std::move(payload)});
@@ -82,6 +84,11 @@ Communicator RecordedNetwork::communicator(int rank) {
 std::vector<RecordedNetwork::Record> RecordedNetwork::records() const {
     const std::lock_guard lock(state_->mutex);
     return state_->records;
+}
+
+void RecordedNetwork::lose(int rank, MessageKind kind) {
+    const std::lock_guard lock(state_->mutex);
+    state_->mailbox(rank).lost = kind;
 }
 
 void RecordedNetwork::silence(int rank) {

@@ -436,7 +436,7 @@ void Coordinator::commit(Generation&& generation, evolve::Decision decision,
     entry.generation = record.generation;
     entry.digest = scheduler_.follower().newest()->digest;
     entry.decision = record.decision;
-    scheduler_.follow(std::move(record));
+    scheduler_.follow(std::move(record), !reached(report) && interrupt_.load() == 0);
     ancestry_.add(scheduler_.follower().newest()->strategy);
     report.seconds = std::chrono::duration<double>(Clock::now() - generation.begun).count();
     report.elapsed_seconds = elapsed();

@@ -4,12 +4,37 @@
 #include <cmath>
 #include <utility>
 
+#include "cambrian/distributed/generation/first_shares.hpp"
 #include "cambrian/engine/core/contract.hpp"
 
 namespace cambrian::distributed {
 
-LeaseTable::LeaseTable(std::size_t items, std::uint64_t first_shard, std::size_t shard_size)
-    : shard_size_(shard_size), next_shard_(first_shard), accepted_(items, 0), failures_(items, 0) {}
+std::size_t items_of_share(double share, std::size_t ranks, std::size_t items) {
+    const double part = share > 0.0 ? share : 1.0 / static_cast<double>(ranks);
+    return static_cast<std::size_t>(std::ceil(part * static_cast<double>(items)));
+}
+
+std::size_t guided_size(std::size_t fair, const ShardLimits& limits) {
+    // A lone rank waits for nobody, so it needs no smaller and smaller tail.
+    const bool at_once = limits.ranks == 1 || limits.whole;
+    const std::size_t size =
+        std::max(at_once ? fair : (fair + 1) / 2, std::min(limits.smallest, fair));
+    return std::min(size, std::max(limits.largest, std::size_t{1}));
+}
+
+LeaseTable::LeaseTable(std::size_t items, std::uint64_t first_shard, std::size_t shard_size,
+                       std::span<const OrderRange> zones)
+    : shard_size_(shard_size),
+      next_shard_(first_shard),
+      fresh_(zones.begin(), zones.end()),
+      fresh_count_(items),
+      accepted_(items, 0),
+      failures_(items, 0) {
+    if (fresh_.empty()) {
+        fresh_.push_back({0, items});
+        shared_ = true;
+    }
+}
 
 std::optional<Shard> LeaseTable::issue(int rank, const ShardLimits& limits, Time deadline) {
     CAMBRIAN_EXPECT(limits.ranks >= 1 && limits.smallest >= 1);
@@ -47,30 +72,47 @@ std::optional<OrderRange> LeaseTable::next_returned(int rank, std::size_t ranks)
 }
 
 OrderRange LeaseTable::next_fresh(int rank, const ShardLimits& limits) {
-    const std::size_t remaining = items() - next_item_;
+    const std::size_t remaining = fresh_count_;
     std::size_t count = shard_size_;
     if (count == 0) {
-        const auto part_of = [&](double share, std::size_t all) {
-            const double part = share > 0.0 ? share : 1.0 / static_cast<double>(limits.ranks);
-            return static_cast<std::size_t>(std::ceil(part * static_cast<double>(all)));
-        };
         // What it has not had yet of its part of all; later what others are too slow for.
-        const std::size_t own = part_of(limits.share_of_all, items());
+        const std::size_t own = items_of_share(limits.share_of_all, limits.ranks, items());
         const Load& load = loads_[rank];
         if (load.issued >= own && load.leased > 0) {
-            return {next_item_, next_item_};  // Others may be idle before it is.
+            return {};  // Others may be idle before it is.
         }
         const std::size_t left = own - std::min(own, load.issued);
-        const std::size_t fair =
-            std::min(remaining, left > 0 ? left : part_of(limits.share, remaining));
-        // A lone rank waits for nobody, so it needs no smaller and smaller tail.
-        const bool at_once = limits.ranks == 1 || limits.whole;
-        count = std::max(at_once ? fair : (fair + 1) / 2, std::min(limits.smallest, fair));
-        count = std::min(count, std::max(limits.largest, std::size_t{1}));
+        const std::size_t rest = items_of_share(limits.share, limits.ranks, remaining);
+        count = guided_size(std::min(remaining, left > 0 ? left : rest), limits);
     }
-    const std::size_t begin = next_item_;
-    next_item_ += std::min(count, remaining);
-    return {begin, next_item_};
+    return take_fresh(rank, count);
+}
+
+OrderRange LeaseTable::take_fresh(int rank, std::size_t count) {
+    const auto own = static_cast<std::size_t>(rank);
+    const bool has_own = !shared_ && own < fresh_.size() && fresh_[own].size() > 0;
+    OrderRange& from =
+        has_own ? fresh_[own] : *std::ranges::max_element(fresh_, {}, &OrderRange::size);
+    OrderRange taken{from.begin, from.begin + std::min(count, from.size())};
+    if (has_own || shared_) {
+        from.begin = taken.end;
+    } else {
+        taken = {from.end - taken.size(), from.end};
+        from.end = taken.begin;
+    }
+    fresh_count_ -= taken.size();
+    return taken;
+}
+
+bool LeaseTable::give(int rank, std::size_t count, Time deadline) {
+    const OrderRange items =
+        shared_ ? OrderRange{} : first_share(fresh_, static_cast<std::uint32_t>(rank), count);
+    if (items.size() == 0) {
+        ++next_shard_;
+        return false;
+    }
+    static_cast<void>(hold(take_fresh(rank, items.size()), rank, deadline));
+    return true;
 }
 
 Shard LeaseTable::hold(OrderRange items, int rank, Time deadline) {

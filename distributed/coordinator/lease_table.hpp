@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -29,6 +30,13 @@ struct ShardLimits {
     bool whole = false;         ///< It takes its share at once, as a GPU wants it.
 };
 
+/// The size of a guided shard: half of what a rank is to have (all of it for a lone rank and where
+/// `whole`), within the limits.
+/// @param fair items that the rank is to have, of those that are left.
+[[nodiscard]] std::size_t guided_size(std::size_t fair, const ShardLimits& limits);
+/// A part of items, rounded up. @param share 0: that of one of `ranks` equal ones.
+[[nodiscard]] std::size_t items_of_share(double share, std::size_t ranks, std::size_t items);
+
 /// Who has which part of a generation: issues shards, keeps their leases, takes back what lapsed or
 /// failed, and accepts each item once. Pure logic: time is an argument.
 class LeaseTable {
@@ -36,13 +44,19 @@ class LeaseTable {
     using Time = Clock::time_point;
 
     /// @param first_shard id of the first shard; the next ones follow.
-    /// @param shard_size items of a shard; 0 = guided: half of what the rank has not had yet of its
-    /// share (all of it for a lone rank and where `whole`), within the limits.
-    LeaseTable(std::size_t items, std::uint64_t first_shard, std::size_t shard_size);
+    /// @param shard_size items of a shard; 0 = guided by what the rank has not had yet of its
+    /// share.
+    /// @param zones the items that belong to each rank, see Round::zones: it gets its own first,
+    /// from the front, and then the last of whoever has most left. Empty: all get them in turn.
+    LeaseTable(std::size_t items, std::uint64_t first_shard, std::size_t shard_size,
+               std::span<const OrderRange> zones = {});
 
     /// The next shard for a rank, leased until `deadline`; nothing when all is issued, what is
     /// left failed on this rank and another one may try, or it works on the last of its share.
     [[nodiscard]] std::optional<Shard> issue(int rank, const ShardLimits& limits, Time deadline);
+    /// Items that a rank begins with unasked, see first_share(); → whether there are some. A number
+    /// is used up even where there are none.
+    bool give(int rank, std::size_t count, Time deadline);
     /// Prolongs the lease of a shard that this rank still holds.
     void renew(int rank, std::uint64_t shard, Time deadline);
 
@@ -71,9 +85,7 @@ class LeaseTable {
     [[nodiscard]] std::size_t items() const { return accepted_.size(); }
     [[nodiscard]] std::size_t accepted() const { return accepted_count_; }
     /// Whether nothing is left to issue, unless something comes back.
-    [[nodiscard]] bool exhausted() const {
-        return next_item_ == accepted_.size() && returned_.empty();
-    }
+    [[nodiscard]] bool exhausted() const { return fresh_count_ == 0 && returned_.empty(); }
     [[nodiscard]] bool done() const { return accepted_count_ == accepted_.size(); }
 
   private:
@@ -95,10 +107,14 @@ class LeaseTable {
     /// The first of the items, and those after it, that nobody has evaluated.
     [[nodiscard]] OrderRange unfinished(OrderRange items) const;
     [[nodiscard]] OrderRange next_fresh(int rank, const ShardLimits& limits);
+    /// Up to `count` items that nobody has had.
+    [[nodiscard]] OrderRange take_fresh(int rank, std::size_t count);
 
     std::size_t shard_size_;
     std::uint64_t next_shard_;
-    std::size_t next_item_ = 0;
+    std::vector<OrderRange> fresh_;  ///< Of each rank; one for all of them where none has its own.
+    bool shared_ = false;
+    std::size_t fresh_count_;
     std::size_t accepted_count_ = 0;
     std::vector<char> accepted_;
     std::vector<std::uint8_t> failures_;

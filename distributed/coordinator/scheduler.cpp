@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "cambrian/distributed/generation/first_shares.hpp"
 #include "cambrian/distributed/protocol/handshake.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -32,15 +33,6 @@ constexpr std::size_t first_shard = 16;
 constexpr double longest_gather_seconds = 10.0;
 /// After a takeover: who lives is here by then, and who comes later is welcome.
 constexpr double longest_second_gather = 0.5;
-
-/// The number of a shard tells its generation: rounds that are open at once never share one. 0 is
-/// what is evaluated alone.
-std::uint64_t first_shard_of(std::uint64_t generation) {
-    return (generation << 32U) + 1;
-}
-std::uint64_t generation_of(std::uint64_t shard) {
-    return shard >> 32U;
-}
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {
     return std::chrono::duration<double>(to - from).count();
@@ -170,9 +162,13 @@ void Scheduler::warn_of_window() {
     }
 }
 
-std::string Scheduler::title(int rank) {
-    return peer(rank).known ? fmt::format("rank {} on {}", rank, peer(rank).handshake.host)
-                            : fmt::format("rank {}", rank);
+const std::string& Scheduler::title(int rank) {
+    Peer& entry = peer(rank);
+    if (entry.title.empty()) {
+        entry.title = entry.known ? fmt::format("rank {} on {}", rank, entry.handshake.host)
+                                  : fmt::format("rank {}", rank);
+    }
+    return entry.title;
 }
 
 void Scheduler::begin_rounds() {
@@ -183,13 +179,13 @@ void Scheduler::begin_rounds() {
         }
         const SharedRound& round = follower_.round(generation);
         const auto shard_size = static_cast<std::size_t>(experiment_.distribution.shard_size);
-        Progress& begun = progress_.emplace_back(
-            Progress{round,
-                     LeaseTable(round->order.size(), first_shard_of(generation), shard_size),
-                     {},
-                     std::vector<std::uint32_t>(round->order.size(), 0U),
-                     {},
-                     0});
+        Progress& begun = progress_.emplace_back(Progress{
+            round,
+            LeaseTable(round->order.size(), first_shard_of(generation), shard_size, round->zones),
+            {},
+            std::vector<std::uint32_t>(round->order.size(), 0U),
+            {},
+            0});
         begun.results.scores = evolve::Scores(round->strategy->births());
         if (!round->kinship.empty()) {
             begun.results.scores.species.assign(round->strategy->births(), evolve::unmatched);
@@ -255,19 +251,22 @@ void Scheduler::work_with_others() {
         feed_workers();
         feed_own_thread();
         retired_ = nullptr;
-        serve(compute_->in_flight() > 0 ? ComputeThread::look_every : idle_patience);
+        const bool thinks = follower_.foresee();
+        serve(thinks                      ? microseconds{0}
+              : compute_->in_flight() > 0 ? ComputeThread::look_every
+                                          : idle_patience);
         take_own_results();
         watch_leases();
         report_progress();
     }
 }
 
-void Scheduler::follow(Record record) {
+void Scheduler::follow(Record record, bool goes_on) {
     const Hash128 before = follower_.newest()->digest;
     // They follow while this rank does.
-    const std::vector<std::uint32_t> told = spread(record);
+    const RoundEnd end = spread(record, goes_on);
     retired_ = follower_.apply(record);
-    for (const std::uint32_t rank : told) {
+    for (const std::uint32_t rank : end.ranks) {
         peers_[rank].digest = follower_.newest()->digest;
     }
     steps_.push_back({before, std::move(record)});
@@ -275,6 +274,25 @@ void Scheduler::follow(Record record) {
         steps_.pop_front();
     }
     progress_.pop_front();
+    talk_.fade();
+    lease_first_shares(end);
+}
+
+void Scheduler::lease_first_shares(const RoundEnd& end) {
+    if (end.shares.empty()) {
+        return;
+    }
+    begin_rounds();
+    Progress& begun = progress_.front();
+    const Clock::time_point now = Clock::now();
+    for (std::size_t i = 0; i < end.shares.size(); ++i) {
+        const auto rank = static_cast<int>(end.ranks[i]);
+        if (begun.leases.give(rank, end.shares[i], lease_end())) {
+            --peer(rank).room;
+            begun.unasked.emplace(rank,
+                                  Unasked{first_shard_of(begun.round->generation()) + i, now});
+        }
+    }
 }
 
 std::optional<JobResult> Scheduler::evaluate_alone(SharedIndividual genome, evolve::BirthId origin,
@@ -384,7 +402,8 @@ bool Scheduler::has_room(int rank) const {
 }
 
 const Scheduler::Crew& Scheduler::crew() {
-    if (crew_) {
+    constexpr std::uint64_t ranks_of_a_message = 64;
+    if (crew_ && crew_->age * ranks_of_a_message < peers_.size()) {
         return *crew_;
     }
     Crew& crew = crew_.emplace();
@@ -430,7 +449,9 @@ ShardLimits Scheduler::limits(int rank, const LeaseTable& leases) {
     const auto births_in = [&](double seconds) {
         return static_cast<std::size_t>(std::clamp(speed.births_in(seconds), 1.0, 1e6));
     };
-    limits.smallest = births_in(shortest_shard_seconds);
+    // When all ranks ask at once, the last gets its answer before it has done what it has.
+    const double answers = static_cast<double>(crew().ranks) * talk_.seconds_of_shard();
+    limits.smallest = births_in(std::max(shortest_shard_seconds, answers));
     limits.largest = births_in(limits.whole ? longest_gpu_shard_seconds : longest_shard_seconds);
     return limits;
 }
@@ -441,7 +462,6 @@ void Scheduler::note_speed(int rank, const ShardCost& cost, std::size_t births) 
         Speed& speed = peer(rank).speed;
         speed.seconds = 0.5 * speed.seconds + now;
         speed.births = 0.5 * speed.births + static_cast<double>(births);
-        crew_.reset();
     }
 }
 
@@ -562,6 +582,7 @@ bool Scheduler::deliver(int rank, std::uint64_t shard, const ShardScores& scores
         return false;  // Of a generation that others have finished.
     }
     check_scores(rank, *progress, *issued, scores);
+    progress->unasked.erase(rank);
     if (!progress->leases.accept(shard)) {
         return false;
     }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -69,7 +70,8 @@ class Scheduler {
     /// evaluated, too, where a rank has nothing else to do; nothing when interrupted.
     [[nodiscard]] std::optional<GenerationResults> evaluate();
     /// The next round, here and with the next orders everywhere.
-    void follow(Record record);
+    /// @param goes_on whether the run comes to its births: then ranks begin with some at once.
+    void follow(Record record, bool goes_on);
     /// Births that are under way are no longer wanted: the run ends.
     void rest() { progress_.clear(); }
     /// The genome of a position of the oldest open round, which this rank evaluated; nothing when
@@ -133,20 +135,27 @@ class Scheduler {
         bool known = false;   ///< It said handshake.
         bool silent = false;  ///< Its lease lapsed: nothing is sent until it speaks.
         bool left = false;
-        bool passed_over = false;  ///< Nothing is for it until it speaks, or shards come back.
+        bool eager = false;  ///< There may be something for it, see eager_.
         std::uint32_t room = 0;
         std::uint64_t damaged = 0;  ///< Messages that could not be read.
         Handshake handshake;
+        std::string title;
         Clock::time_point heard;
         Hash128 digest;  ///< Of the round it follows.
     };
     /// All ranks at a glance.
     struct Crew {
+        std::uint64_t age = 0;              ///< Messages since then.
         std::size_t ranks = 1;              ///< That take part, the coordinator included.
         double mean = 1.0;                  ///< Speed of one whose own is not known.
         double speed = 0.0;                 ///< Of all, births in a second.
         double free = 0.0;                  ///< Of those that have room.
         std::vector<std::uint32_t> absent;  ///< Ranks that answer nobody.
+    };
+    /// A shard that a rank begins with when it hears of a round.
+    struct Unasked {
+        std::uint64_t shard = 0;
+        Clock::time_point since;
     };
     /// A round in progress.
     struct Progress {
@@ -156,12 +165,22 @@ class Scheduler {
         std::vector<std::uint32_t> ranks;  ///< Who evaluated each item.
         std::vector<ReadyChild> children;  ///< By item, where they are made here for others.
         std::uint64_t failures = 0;        ///< Births that could not be evaluated.
+        std::map<int, Unasked> unasked{};  ///< By rank, while it has not spoken of it.
     };
 
     /// A shard, and the round it is of.
     struct Assignment {
         Progress& progress;
         Shard shard;
+    };
+    /// What the coordinator's thread does for other ranks. Former rounds count half of the next.
+    struct Talk {
+        double seconds = 0.0;
+        double shards = 0.0;
+        void fade() { seconds *= 0.5, shards *= 0.5; }
+        [[nodiscard]] double seconds_of_shard() const {
+            return shards > 0.0 ? seconds / shards : 0.0;
+        }
     };
     /// A decision about the state with a digest.
     struct Step {
@@ -180,13 +199,13 @@ class Scheduler {
     /// being as slow with half of the individuals.
     [[nodiscard]] bool has_room(int rank) const;
     [[nodiscard]] bool has_gpu(int rank) const;
-    /// Counted once for all that is handed out between two messages.
+    /// Counted anew after so many messages that counting costs little beside them.
     [[nodiscard]] const Crew& crew();
     [[nodiscard]] double speed_of(const Peer& peer, double otherwise) const {
         return peer.speed.known() ? peer.speed.births_in(1.0) : otherwise;
     }
     [[nodiscard]] Clock::time_point lease_end() const;
-    [[nodiscard]] std::string title(int rank);
+    [[nodiscard]] const std::string& title(int rank);
 
     /// Begins the open rounds that the run will come to.
     void begin_rounds();
@@ -200,14 +219,24 @@ class Scheduler {
     /// The next shard for a rank, of the oldest round that has one.
     [[nodiscard]] std::optional<Assignment> next_shard(int rank, Clock::time_point deadline);
     [[nodiscard]] std::optional<Assignment> next_shard_of_worker(int rank);
-    /// There may be something for every rank.
+    /// Gives a rank its next shard, if there is one.
+    [[nodiscard]] bool feed(int rank);
+    /// There may be something for a rank: it has spoken,
+    void consider(int rank);
+    /// or shards have come back that are for all.
     void consider_all();
     /// Without births: what a rank lacks to know the newest round.
     [[nodiscard]] ShardOrder empty_order(int rank);
     [[nodiscard]] ShardOrder order_of(int rank, const Assignment& given);
     /// Tells workers that have just asked for births what leads to the next round: few, who pass it
-    /// on. → All of them.
-    std::vector<std::uint32_t> spread(const Record& record);
+    /// on. → What they are told.
+    RoundEnd spread(const Record& record, bool goes_on);
+    /// How many births of the next round these ranks begin with; none: they wait for orders.
+    [[nodiscard]] std::vector<std::uint32_t> first_shares(std::span<const std::uint32_t> ranks);
+    void lease_first_shares(const RoundEnd& end);
+    /// A rank that lives and does not hold what it was to begin with has not heard of the round:
+    /// it is told by an order.
+    void repeat_first_share(int rank, std::span<const std::uint64_t> held);
     void tell_round(int rank);
     /// Makes the children of a shard here. False when interrupted.
     [[nodiscard]] bool make_children(const Assignment& given);
@@ -227,6 +256,8 @@ class Scheduler {
     void handle(const Message& message);
     void dispatch(const Message& message);
     void welcome(int rank, Handshake handshake);
+    /// @param held the shards that a rank says it works on.
+    void renew_leases(int rank, std::span<const std::uint64_t> held);
     void take_request(int rank, Request request);
     void take_failure(int rank, const ShardFailure& failure);
     void answer(int rank, const GenomeRequest& request);
@@ -255,8 +286,10 @@ class Scheduler {
     const std::atomic<int>& interrupt_;
     Handshake handshake_;
     std::vector<Peer> peers_;
+    std::vector<int> eager_;  ///< Ranks that there may be something for; the others wait.
     std::optional<Crew> crew_;
     std::vector<ShardCost> seconds_;
+    Talk talk_;
     ShardEvaluator shard_evaluator_;  ///< Before whatever holds genomes that it made.
     ThreadPool& threads_;
     const Ancestry& ancestry_;

@@ -36,8 +36,9 @@ void Scheduler::serve(microseconds patience) {
         }
         const Clock::time_point start = Clock::now();
         handle(*message);
-        seconds_[static_cast<std::size_t>(own_rank_)].communicate +=
-            std::chrono::duration<double>(Clock::now() - start).count();
+        const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+        seconds_[static_cast<std::size_t>(own_rank_)].communicate += seconds;
+        talk_.seconds += seconds;
         patience = microseconds{0};
     }
 }
@@ -49,9 +50,12 @@ void Scheduler::handle(const Message& message) {
     }
     Peer& worker = peer(message.source);
     worker.heard = Clock::now();
-    worker.passed_over = false;
-    crew_.reset();
+    consider(message.source);
+    if (crew_) {
+        ++crew_->age;
+    }
     if (std::exchange(worker.silent, false)) {
+        crew_.reset();
         reporter_.warning(fmt::format("{} speaks again", title(message.source)));
     }
     try {
@@ -65,7 +69,7 @@ void Scheduler::handle(const Message& message) {
 
 void Scheduler::dispatch(const Message& message) {
     const int rank = message.source;
-    const std::string source = title(rank);
+    const std::string& source = title(rank);
     switch (message.kind) {
         case MessageKind::handshake:
             welcome(rank, decode_message<Handshake>(message.payload, source));
@@ -74,11 +78,7 @@ void Scheduler::dispatch(const Message& message) {
             take_request(rank, decode_message<Request>(message.payload, source));
             return;
         case MessageKind::heartbeat:
-            for (std::uint64_t shard : decode_message<Heartbeat>(message.payload, source).shards) {
-                if (Progress* progress = progress_of(shard)) {
-                    progress->leases.renew(rank, shard, lease_end());
-                }
-            }
+            renew_leases(rank, decode_message<Heartbeat>(message.payload, source).shards);
             send(communicator_, rank, Heartbeat{{}, reign_.epoch});
             return;
         case MessageKind::shard_failed:
@@ -118,10 +118,21 @@ void Scheduler::dispatch(const Message& message) {
                     source, static_cast<unsigned>(message.kind)));
 }
 
+void Scheduler::renew_leases(int rank, std::span<const std::uint64_t> held) {
+    for (const std::uint64_t shard : held) {
+        if (Progress* progress = progress_of(shard)) {
+            progress->leases.renew(rank, shard, lease_end());
+        }
+    }
+    repeat_first_share(rank, held);
+}
+
 void Scheduler::welcome(int rank, Handshake handshake) {
     check_same(handshake_, handshake, rank, experiment_.distribution.mixed);
     peer(rank).handshake = std::move(handshake);
     peer(rank).known = true;
+    peer(rank).title.clear();
+    crew_.reset();
     // A word to live by: from now on it follows where this rank dies.
     send(communicator_, rank, Heartbeat{{}, reign_.epoch});
 }
@@ -134,6 +145,7 @@ void Scheduler::take_request(int rank, Request request) {
         static_cast<void>(deliver(rank, result.shard, result.scores));
         seconds_[static_cast<std::size_t>(rank)] += result.cost;
         note_speed(rank, result.cost, result.scores.scores.size());
+        talk_.shards += 1.0;
     }
 }
 
@@ -143,6 +155,7 @@ void Scheduler::take_failure(int rank, const ShardFailure& failure) {
         return;
     }
     peer(rank).left = true;
+    crew_.reset();
     for (Progress& round : progress_) {
         round.leases.withdraw(rank);
     }

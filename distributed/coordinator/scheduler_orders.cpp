@@ -24,38 +24,51 @@ constexpr std::size_t ranks_told_at_once = 16;
 
 void Scheduler::feed_workers() {
     // In turns: nobody waits for a first shard while others get a second.
-    for (bool given = true; given;) {
-        given = false;
-        for (int rank = 0; rank < communicator_.size(); ++rank) {
-            const auto next = next_shard_of_worker(rank);
-            if (!next) {
-                continue;
+    while (!eager_.empty() && !interrupted()) {
+        for (const int rank : std::exchange(eager_, {})) {
+            peer(rank).eager = false;
+            if (feed(rank)) {
+                consider(rank);
             }
-            if (experiment_.distribution.exchange == Exchange::genomes && !make_children(*next)) {
-                return;
-            }
-            send(communicator_, rank, order_of(rank, *next));
-            given = true;
         }
     }
 }
 
+bool Scheduler::feed(int rank) {
+    const auto next = next_shard_of_worker(rank);
+    if (!next) {
+        return false;
+    }
+    if (experiment_.distribution.exchange == Exchange::genomes && !make_children(*next)) {
+        return true;  // Interrupted.
+    }
+    const Clock::time_point start = Clock::now();
+    send(communicator_, rank, order_of(rank, *next));
+    talk_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+    return true;
+}
+
 std::optional<Scheduler::Assignment> Scheduler::next_shard_of_worker(int rank) {
     Peer& worker = peer(rank);
-    if (worker.passed_over || !serving(worker) || worker.room == 0 || !has_room(rank)) {
+    if (!serving(worker) || worker.room == 0 || !has_room(rank)) {
         return std::nullopt;
     }
     const auto given = next_shard(rank, lease_end());
     if (given) {
         --worker.room;
     }
-    worker.passed_over = !given;
     return given;
 }
 
+void Scheduler::consider(int rank) {
+    if (rank != own_rank_ && !std::exchange(peer(rank).eager, true)) {
+        eager_.push_back(rank);
+    }
+}
+
 void Scheduler::consider_all() {
-    for (Peer& worker : peers_) {
-        worker.passed_over = false;
+    for (int rank = 0; rank < communicator_.size(); ++rank) {
+        consider(rank);
     }
 }
 
@@ -97,7 +110,22 @@ ShardOrder Scheduler::order_of(int rank, const Assignment& given) {
     return order;
 }
 
-std::vector<std::uint32_t> Scheduler::spread(const Record& record) {
+std::vector<std::uint32_t> Scheduler::first_shares(std::span<const std::uint32_t> ranks) {
+    if (follower_.open() > 1 || experiment_.distribution.exchange == Exchange::genomes) {
+        return {};
+    }
+    const auto fixed = static_cast<std::size_t>(experiment_.distribution.shard_size);
+    const LeaseTable& former = progress_.front().leases;
+    std::vector<std::uint32_t> shares;
+    for (const std::uint32_t rank : ranks) {
+        const ShardLimits its = limits(static_cast<int>(rank), former);
+        const std::size_t fair = items_of_share(its.share_of_all, its.ranks, former.items());
+        shares.push_back(static_cast<std::uint32_t>(fixed > 0 ? fixed : guided_size(fair, its)));
+    }
+    return shares;
+}
+
+RoundEnd Scheduler::spread(const Record& record, bool goes_on) {
     RoundEnd end{reign_.epoch, record};
     for (int rank = 0; rank < communicator_.size(); ++rank) {
         const Peer& worker = peer(rank);
@@ -108,11 +136,37 @@ std::vector<std::uint32_t> Scheduler::spread(const Record& record) {
     const auto root = static_cast<std::size_t>(std::sqrt(static_cast<double>(end.ranks.size())));
     const std::size_t first = std::min(std::max(root, ranks_told_at_once), end.ranks.size());
     end.first = static_cast<std::uint32_t>(first);
+    if (goes_on) {
+        end.shares = first_shares(end.ranks);
+        end.absent = crew().absent;
+    }
     const std::vector<std::byte> bytes = encode_message(end);
     for (std::size_t i = 0; i < first; ++i) {
         communicator_.send(static_cast<int>(end.ranks[i]), RoundEnd::kind, bytes);
     }
-    return end.ranks;
+    return end;
+}
+
+void Scheduler::repeat_first_share(int rank, std::span<const std::uint64_t> held) {
+    if (progress_.empty()) {
+        return;
+    }
+    Progress& round = progress_.front();
+    const auto given = round.unasked.find(rank);
+    if (given == round.unasked.end()) {
+        return;
+    }
+    const double waited = std::chrono::duration<double>(Clock::now() - given->second.since).count();
+    const bool heard = std::ranges::find(held, given->second.shard) != held.end();
+    if (!heard && waited < experiment_.distribution.lease_seconds / heartbeats_in_a_lease) {
+        return;
+    }
+    const Shard* shard = round.leases.find(given->second.shard);
+    if (!heard && shard != nullptr) {
+        peer(rank).digest = {};  // It needs all of it.
+        send(communicator_, rank, order_of(rank, {round, *shard}));
+    }
+    round.unasked.erase(given);
 }
 
 void Scheduler::tell_round(int rank) {

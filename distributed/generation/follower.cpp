@@ -15,17 +15,6 @@ namespace cambrian::distributed {
 
 namespace {
 
-/// Where each origin is in a parent pool. Several members may share one.
-std::unordered_map<evolve::BirthId, std::uint32_t> places_of(
-    std::span<const evolve::Member> members) {
-    std::unordered_map<evolve::BirthId, std::uint32_t> places;
-    places.reserve(members.size());
-    for (std::size_t place = 0; place < members.size(); ++place) {
-        places.emplace(members[place].origin, static_cast<std::uint32_t>(place));
-    }
-    return places;
-}
-
 /// Places that births need, ascending: their parents, unless they are made already, and the
 /// representatives of the species that they may be of.
 std::vector<std::uint32_t> named_places(const Round& round, OrderRange births, bool made,
@@ -99,8 +88,8 @@ std::shared_ptr<const void> Follower::apply(const Record& record) {
     for (const HolderRange& range : record.holders) {
         check_ranks(std::span(&range.rank, 1));
     }
-    SharedRound next =
-        next_round(*round(), *newest(), record, reevaluates(newest()->generation() + 1), threads_);
+    SharedRound next = next_round(*round(), *newest(), record,
+                                  reevaluates(newest()->generation() + 1), threads_, foresight_);
     const std::span<const evolve::Member> members = next->strategy->parent_pool();
     const std::vector<MemberSource> sources = sources_of(members, *round(), *newest());
     const auto pool = std::make_shared<PoolGenomes>(members.size());
@@ -269,11 +258,11 @@ void Follower::keep(const Round& round, OrderRange births,
 }
 
 SharedIndividual Follower::Open::parent(evolve::BirthId origin) {
-    if (places.empty()) {
-        places = places_of(round->strategy->parent_pool());
+    if (!places.made()) {
+        places = OriginIndex(round->strategy->parent_pool());
     }
     const auto place = places.find(origin);
-    return place == places.end() ? nullptr : (*pool)[place->second];
+    return place ? (*pool)[*place] : nullptr;
 }
 
 SharedIndividual Follower::find(evolve::BirthId origin) {

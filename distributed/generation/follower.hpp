@@ -6,10 +6,10 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "cambrian/distributed/generation/genome_pool.hpp"
+#include "cambrian/distributed/generation/origin_index.hpp"
 #include "cambrian/distributed/generation/round.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/evolve/strategy/strategy.hpp"
@@ -18,14 +18,6 @@ namespace cambrian::distributed {
 
 /// Genomes by place in a parent pool; null where they are not here.
 using PoolGenomes = std::vector<SharedIndividual>;
-
-/// A range of Round::order.
-struct OrderRange {
-    std::size_t begin = 0;
-    std::size_t end = 0;
-    [[nodiscard]] std::size_t size() const { return end - begin; }
-    bool operator==(const OrderRange&) const = default;
-};
 
 /// One rank's view of a run: the rounds that are open, the one that was closed last, and the
 /// genomes of all of them that lie here. A round is named by its generation. Follows records, or
@@ -65,6 +57,9 @@ class Follower {
     /// be freed where nobody waits. Throws InputError, and stays where it is, for a record of
     /// another round.
     std::shared_ptr<const void> apply(const Record& record);
+    /// Does a little of what apply() will have to; false where nothing is left to do. For ranks
+    /// that wait for evaluations.
+    bool foresee() { return open() == 1 && distributed::foresee(*newest(), foresight_); }
     /// Jumps to a state. Genomes that live in it and are here stay.
     /// @param state see Strategy::save.
     /// @param holders of the open rounds, one after another, the oldest first.
@@ -93,12 +88,11 @@ class Follower {
     }
 
   private:
-    using Places = std::unordered_map<evolve::BirthId, std::uint32_t>;
     struct Open {
         SharedRound round;
         std::shared_ptr<PoolGenomes> pool;  ///< The parents.
         PoolGenomes children;  ///< By position, those that were made here; empty before the first.
-        Places places;         ///< Of origins in the pool; made when they are needed.
+        OriginIndex places;    ///< Of origins in the pool; made when they are needed.
 
         [[nodiscard]] SharedIndividual child(std::uint64_t position) const {
             return position < children.size() ? children[position] : nullptr;
@@ -119,6 +113,7 @@ class Follower {
     const evolve::Variation& variation_;
     GenomePool& memory_;
     ThreadPool& threads_;
+    Foresight foresight_;
     std::deque<Open> open_;       ///< The oldest first.
     std::optional<Open> former_;  ///< Closed last; nothing before the first record or after a jump.
 };

@@ -24,25 +24,40 @@ namespace {
 /// By position: the rank that has the first parent (0 for founders), or nobody where the birth is
 /// not evaluated.
 std::vector<std::uint32_t> ranks_of_parents(const Round& round, bool reevaluate,
-                                            ThreadPool& threads) {
-    std::vector<std::uint32_t> ranks(round.strategy->births());
+                                            ThreadPool& threads, const Foresight& foresight) {
+    const evolve::Strategy& strategy = *round.strategy;
+    const std::size_t members = round.holders.size();
+    const bool right =
+        foresight.generation == strategy.generation() && foresight.members == members;
+    const std::size_t foreseen = right ? foresight.places.size() : 0;
+    const auto rank_of = [&](std::size_t position) {
+        if (position < foreseen) {
+            return round.holders[foresight.places[position]];
+        }
+        if (const auto place = strategy.first_parent(strategy.generation(), position, members)) {
+            return round.holders.at(*place);
+        }
+        const evolve::Parents parents = strategy.birth(position).parents;
+        return parents.empty() ? 0 : round.holders.at(index_of(parents.front().place));
+    };
+    std::vector<std::uint32_t> ranks(strategy.births());
     // Where one rank has all there is no need to draw who the parents are.
     const bool several = std::ranges::adjacent_find(round.holders, std::ranges::not_equal_to()) !=
                          round.holders.end();
+    const std::uint32_t only = round.holders.empty() ? 0 : round.holders.front();
     for_each_index(threads, ranks.size(), block_of_births, [&](std::size_t position) {
-        if (!reevaluate && round.strategy->carries(position)) {
+        if (!reevaluate && strategy.carries(position)) {
             ranks[position] = nobody;
-        } else if (several) {
-            const evolve::Parents parents = round.strategy->birth(position).parents;
-            ranks[position] =
-                parents.empty() ? 0 : round.holders.at(index_of(parents.front().place));
+        } else {
+            ranks[position] = several ? rank_of(position) : only;
         }
     });
     return ranks;
 }
 
-/// Positions sorted by rank, those of one rank as they were.
-std::vector<std::uint32_t> sorted_positions(std::span<const std::uint32_t> ranks) {
+/// Positions sorted by rank, those of one rank as they were, and the ranges of all ranks.
+void sort_positions(std::span<const std::uint32_t> ranks, std::vector<std::uint32_t>& order,
+                    std::vector<OrderRange>& zones) {
     std::uint32_t most = 0;
     for (const std::uint32_t rank : ranks) {
         most = rank == nobody ? most : std::max(most, rank);
@@ -56,19 +71,40 @@ std::vector<std::uint32_t> sorted_positions(std::span<const std::uint32_t> ranks
     for (std::size_t rank = 1; rank < next.size(); ++rank) {
         next[rank] += next[rank - 1];
     }
-    std::vector<std::uint32_t> order(next.back());
+    zones.resize(next.size() - 1);
+    for (std::size_t rank = 0; rank < zones.size(); ++rank) {
+        zones[rank] = {next[rank], next[rank + 1]};
+    }
+    order.resize(next.back());
     for (std::size_t position = 0; position < ranks.size(); ++position) {
         if (ranks[position] != nobody) {
             order[next[ranks[position]]++] = static_cast<std::uint32_t>(position);
         }
     }
-    return order;
 }
 
 }  // namespace
 
+bool foresee(const Round& newest, Foresight& foresight) {
+    const evolve::Strategy& strategy = *newest.strategy;
+    const std::uint64_t generation = strategy.generation() + 1;
+    if (foresight.generation != generation) {
+        foresight = {generation, strategy.parent_pool().size(), {}};
+    }
+    const std::size_t begin = foresight.places.size();
+    const std::size_t end = std::min<std::size_t>(begin + block_of_births, strategy.births());
+    for (std::size_t position = begin; position < end; ++position) {
+        const auto place = strategy.first_parent(generation, position, foresight.members);
+        if (!place) {
+            return false;
+        }
+        foresight.places.push_back(*place);
+    }
+    return end > begin;
+}
+
 SharedRound make_round(SharedStrategy strategy, std::vector<std::uint32_t> holders, bool reevaluate,
-                       ThreadPool& threads) {
+                       ThreadPool& threads, const Foresight& foresight) {
     CAMBRIAN_EXPECT(holders.size() == strategy->parent_pool().size());
     const auto round = std::make_shared<Round>();
     round->digest = strategy->digest();
@@ -76,7 +112,11 @@ SharedRound make_round(SharedStrategy strategy, std::vector<std::uint32_t> holde
     round->regulated = strategy->regulates();
     round->strategy = std::move(strategy);
     round->holders = std::move(holders);
-    round->order = sorted_positions(ranks_of_parents(*round, reevaluate, threads));
+    sort_positions(ranks_of_parents(*round, reevaluate, threads, foresight), round->order,
+                   round->zones);
+    if (round->holders.empty()) {
+        round->zones.clear();  // Founders are for whoever asks.
+    }
     return round;
 }
 
@@ -137,7 +177,7 @@ std::vector<MemberSource> sources_of(std::span<const evolve::Member> members, co
 }
 
 SharedRound next_round(const Round& told, const Round& newest, const Record& record,
-                       bool reevaluate, ThreadPool& threads) {
+                       bool reevaluate, ThreadPool& threads, const Foresight& foresight) {
     if (record.generation != told.generation()) {
         refuse(record, fmt::format("generation {} is under way", told.generation()));
     }
@@ -161,7 +201,7 @@ SharedRound next_round(const Round& told, const Round& newest, const Record& rec
         const std::uint32_t rank = ranks[members[place].birth - told.strategy->first_birth()];
         holders[place] = rank == nobody ? told.holders.at(source.index) : rank;
     }
-    return make_round(std::move(next), std::move(holders), reevaluate, threads);
+    return make_round(std::move(next), std::move(holders), reevaluate, threads, foresight);
 }
 
 }  // namespace cambrian::distributed

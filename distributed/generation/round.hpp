@@ -12,6 +12,14 @@
 
 namespace cambrian::distributed {
 
+/// A range of Round::order.
+struct OrderRange {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    [[nodiscard]] std::size_t size() const { return end - begin; }
+    bool operator==(const OrderRange&) const = default;
+};
+
 /// The ranks that evaluated a generation, by ranges of Round::order: up to `end` it was `rank`.
 struct HolderRange {
     std::uint32_t end = 0;
@@ -39,6 +47,9 @@ struct Round {
     /// The positions that are evaluated, those together whose first parents one rank has, so that
     /// children are made where their parents lie. An order is a range of it.
     std::vector<std::uint32_t> order;
+    /// The part of the order that belongs to each rank, which has the first parents; without one
+    /// for ranks above the last that has some, and none at all before there are parents.
+    std::vector<OrderRange> zones;
     std::vector<evolve::Kinship> kinship;  ///< Of the strategy.
     bool regulated = false;                ///< Whether it asks for the complexity of births.
 
@@ -49,9 +60,20 @@ using SharedRound = std::shared_ptr<const Round>;
 /// Which Kinship of a round, which has some, a position belongs to.
 [[nodiscard]] std::size_t kinship_at(const Round& round, std::uint64_t position);
 
+/// The first parents of births to come, as far as they can be drawn before it is decided who the
+/// parents are: a rank has time for that while it evaluates.
+struct Foresight {
+    std::uint64_t generation = 0;
+    std::size_t members = 0;            ///< Of the parent pool, if it is as large again.
+    std::vector<std::uint32_t> places;  ///< By position, of the first births or all.
+};
+/// Draws some more of them; false where there are none. @param newest the round before.
+bool foresee(const Round& newest, Foresight& foresight);
+
 /// @param reevaluate whether births that are carried over are evaluated, too.
 [[nodiscard]] SharedRound make_round(SharedStrategy strategy, std::vector<std::uint32_t> holders,
-                                     bool reevaluate, ThreadPool& threads);
+                                     bool reevaluate, ThreadPool& threads,
+                                     const Foresight& foresight = {});
 
 /// The states of all open generations, the oldest first; `newest` is the last.
 [[nodiscard]] std::vector<SharedStrategy> open_states(SharedStrategy newest);
@@ -74,7 +96,8 @@ struct MemberSource {
 /// The round that opens after a record of the oldest open one. Throws InputError where the record
 /// is of another one.
 [[nodiscard]] SharedRound next_round(const Round& told, const Round& newest, const Record& record,
-                                     bool reevaluate, ThreadPool& threads);
+                                     bool reevaluate, ThreadPool& threads,
+                                     const Foresight& foresight = {});
 
 /// Who evaluated each position of a round; nobody: the position was carried over.
 inline constexpr std::uint32_t nobody = 0xFFFFFFFFU;

@@ -360,6 +360,8 @@ void write(ArchiveWriter& archive, const RoundEnd& message) {
     write(archive, message.record);
     write_all<std::uint32_t>(archive, message.ranks);
     archive.write(message.first);
+    write_all<std::uint32_t>(archive, message.shares);
+    write_all<std::uint32_t>(archive, message.absent);
 }
 
 void read(ArchiveReader& archive, RoundEnd& message) {
@@ -367,6 +369,11 @@ void read(ArchiveReader& archive, RoundEnd& message) {
     read(archive, message.record);
     read_all(archive, message.ranks);
     archive.read(message.first);
+    read_all(archive, message.shares);
+    read_all(archive, message.absent);
+    if (!message.shares.empty() && message.shares.size() != message.ranks.size()) {
+        archive.fail("its shares are those of other ranks");
+    }
 }
 
 void write(ArchiveWriter&, const RoundRequest&) {}

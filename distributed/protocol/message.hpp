@@ -90,6 +90,10 @@ struct RoundEnd {
     Record record;
     std::vector<std::uint32_t> ranks{};  ///< That wait for it.
     std::uint32_t first = 0;             ///< So many of them hear it first.
+    /// How many births of the next round each of them begins with, see first_share(): the shard
+    /// with that index of the generation. Empty: they wait for orders.
+    std::vector<std::uint32_t> shares{};
+    std::vector<std::uint32_t> absent{};  ///< Ranks that answer nobody.
     /// Those that a rank passes it on to.
     [[nodiscard]] std::vector<std::uint32_t> after(std::uint32_t rank) const;
     bool operator==(const RoundEnd&) const = default;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cambrian/distributed/generation/blocks.hpp"
+#include "cambrian/distributed/generation/first_shares.hpp"
 #include "cambrian/distributed/protocol/handshake.hpp"
 #include "cambrian/distributed/protocol/message.hpp"
 #include "cambrian/distributed/run.hpp"
@@ -73,8 +74,9 @@ class Worker {
             report_results();
             compute_.hand_over();
             const bool busy = compute_.in_flight() > 0 || compute_.changes();
-            if (auto message =
-                    communicator_.receive(busy ? ComputeThread::look_every : idle_patience)) {
+            const microseconds patience = busy ? ComputeThread::look_every : idle_patience;
+            const bool thinks = busy && follower_.foresee();
+            if (auto message = communicator_.receive(thinks ? microseconds{0} : patience)) {
                 const Clock::time_point start = Clock::now();
                 handle(*message);
                 communicate_ += seconds(Clock::now() - start);
@@ -167,9 +169,7 @@ class Worker {
         heard_ = true;
         switch (message.kind) {
             case MessageKind::shard:
-                log_.begin();
-                probe_lock();
-                say_whether_locks_exclude();
+                begin_log();
                 take_shard(decode_message<ShardOrder>(message.payload, source));
                 return;
             case MessageKind::stop: {
@@ -191,6 +191,13 @@ class Worker {
                 log_.line(fmt::format("ignored a message of kind {}",
                                       static_cast<unsigned>(message.kind)));
         }
+    }
+
+    /// There is work: the run is not that of another who was refused.
+    void begin_log() {
+        log_.begin();
+        probe_lock();
+        say_whether_locks_exclude();
     }
 
     /// While the coordinator lives and holds the lock: whether that can be seen here. Until it was
@@ -248,8 +255,37 @@ class Worker {
         if (end.record.generation == follower_.round()->generation()) {
             retired_ = follower_.apply(end.record);
             give_back(pending_.give_up_before(follower_.round()->generation()), {});
-            take_early_orders();
         }
+        // An order may have led here before.
+        if (end.record.generation + 1 == follower_.round()->generation()) {
+            take_first_share(end);
+        }
+        take_early_orders();
+    }
+
+    /// What this rank begins a round with unasked.
+    void take_first_share(const RoundEnd& end) {
+        const auto own =
+            std::ranges::find(end.ranks, static_cast<std::uint32_t>(communicator_.rank()));
+        if (end.shares.empty() || own == end.ranks.end()) {
+            return;
+        }
+        const Round& round = *follower_.newest();
+        const auto index = static_cast<std::size_t>(own - end.ranks.begin());
+        const OrderRange births = first_share(round.zones, *own, end.shares[index]);
+        if (births.size() == 0) {
+            return;
+        }
+        begin_log();
+        ShardOrder order;
+        order.digest = round.digest;
+        order.generation = round.generation();
+        order.epoch = end.epoch;
+        order.shard = first_shard_of(order.generation) + index;
+        order.begin = births.begin;
+        order.end = births.end;
+        order.absent = end.absent;
+        take_shard(std::move(order));
     }
 
     /// Orders that came before what leads to their round.
@@ -317,6 +353,9 @@ class Worker {
     }
 
     void accept_shard(ShardOrder order) {
+        if (held_.contains(order.shard)) {
+            return;  // It was told twice.
+        }
         const OrderRange births{order.begin, order.end};
         const SharedRound round = round_of(order);
         if (!round || births.end > round->order.size() || births.size() == 0) {

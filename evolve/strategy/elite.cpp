@@ -60,6 +60,21 @@ class EliteStrategy final : public Strategy {
                 .island = island_};
     }
 
+    [[nodiscard]] std::optional<std::uint32_t> first_parent(std::uint64_t generation,
+                                                            std::uint64_t position,
+                                                            std::size_t members) const override {
+        if (members == 0) {
+            return std::nullopt;
+        }
+        if (position < std::min<std::uint64_t>(elites_, members)) {
+            return static_cast<std::uint32_t>(position);
+        }
+        const BirthId id = generation * ids_.stride + ids_.offset + position;
+        return select_places(std::min<std::size_t>(parents_, members), select_key_, id,
+                             splice_rate_, selection_)
+            .first;
+    }
+
     [[nodiscard]] bool carries(std::uint64_t position) const override {
         return position < std::min<std::uint64_t>(elites_, parent_pool_.size());
     }

@@ -7,6 +7,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/little_endian.hpp"
+#include "cambrian/evolve/strategy/fittest.hpp"
 
 namespace cambrian::evolve {
 
@@ -35,22 +36,9 @@ bool Restarts::due(double best, std::uint64_t generation, std::uint64_t after) {
 }
 
 Decision decide_best(const Scores& scores, std::size_t count) {
-    std::vector<Member> members;
-    members.reserve(scores.size());
-    for (std::uint64_t position = 0; position < scores.size(); ++position) {
-        const double fitness = scores.fitness[position];
-        if (scores.valid(position) && !std::isnan(fitness)) {
-            members.push_back({position, 0, fitness});
-        }
-    }
-    const std::size_t kept = std::min(members.size(), count);
-    const auto end = members.begin() + static_cast<std::ptrdiff_t>(kept);
-    std::nth_element(members.begin(), end, members.end(), fitter);
-    std::sort(members.begin(), end, fitter);
     std::vector<Survivor> survivors;
-    survivors.reserve(kept);
-    for (const Member& member : std::span(members).first(kept)) {
-        survivors.push_back({static_cast<std::uint32_t>(member.birth), member.fitness});
+    for (const std::uint32_t position : fittest_positions(scores, count)) {
+        survivors.push_back({position, scores.fitness[position]});
     }
     return encode_survivors(survivors);
 }

@@ -70,6 +70,13 @@ class Strategy {
     [[nodiscard]] virtual bool carries(std::uint64_t position) const {
         return birth(position).recipe == Recipe::carry;
     }
+    /// The place of the first parent of a birth in this generation or a later one, if the parent
+    /// pool has so many members then; nothing where that depends on more, or there is none.
+    [[nodiscard]] virtual std::optional<std::uint32_t> first_parent(std::uint64_t /*generation*/,
+                                                                    std::uint64_t /*position*/,
+                                                                    std::size_t /*members*/) const {
+        return std::nullopt;
+    }
     /// Members that births may name as parents; Parent::place is a place here.
     [[nodiscard]] virtual std::span<const Member> parent_pool() const = 0;
 

@@ -46,6 +46,27 @@ TEST(Failure, SilencedWorkerChangesNoByte) {
     EXPECT_THAT(launched.worker_errors, testing::ElementsAre(HasSubstr("the coordinator")));
 }
 
+TEST(Failure, WhoDoesNotHearOfARoundIsToldByAnOrder) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "whole");
+    experiment.stop.generations = 6;
+    static_cast<void>(launch(experiment, {}));
+    const std::string expected = results_of(experiment.directory);
+    experiment.directory = place.path() / "unheard";
+    experiment.distribution.lease_seconds = 2.0;
+    const Launched launched = launch(
+        experiment,
+        {.ranks = 3, .on_generation = [](RecordedNetwork& network, const GenerationReport& report) {
+             if (report.generation == 2) {
+                 network.lose(2, MessageKind::round_end);
+             }
+         }});
+    EXPECT_EQ(expected, results_of(experiment.directory));
+    // It lives, and nobody has to wait for a lease until its births are somebody else's.
+    EXPECT_THAT(launched.reporter.warnings, testing::IsEmpty());
+    EXPECT_THAT(launched.worker_errors, testing::IsEmpty());
+}
+
 /// Throws for every shard that holds an individual with a positive answer to the row.
 std::shared_ptr<const evolve::Task> failing_task() {
     return evolve::make_callback_task(2, 1, [](evolve::Population& population) {

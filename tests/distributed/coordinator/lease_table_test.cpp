@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cambrian/distributed/coordinator/lease_table.hpp"
+#include "cambrian/distributed/generation/first_shares.hpp"
 
 namespace cambrian::distributed {
 namespace {
@@ -199,6 +200,40 @@ TEST(LeaseTable, RankThatWantsItsShareAtOnceGetsIt) {
     EXPECT_EQ(rest->items.size(), 50U);
     EXPECT_TRUE(leases.accept(rest->id));
     EXPECT_FALSE(leases.busy(1));
+}
+
+TEST(LeaseTable, RankGetsWhatBelongsToItAndThenTheLastOfWhoHasMostLeft) {
+    const std::vector<OrderRange> zones{{0, 2}, {2, 2}, {2, 10}};
+    LeaseTable leases(10, 1, 3, zones);
+    EXPECT_EQ(leases.issue(2, ranks(4), start)->items, (OrderRange{2, 5}));
+    EXPECT_EQ(leases.issue(0, ranks(4), start)->items, (OrderRange{0, 2}));
+    EXPECT_EQ(leases.issue(1, ranks(4), start)->items, (OrderRange{7, 10}));
+    EXPECT_FALSE(leases.exhausted());
+    // Of a rank that has no zone at all.
+    EXPECT_EQ(leases.issue(3, ranks(4), start)->items, (OrderRange{5, 7}));
+    EXPECT_TRUE(leases.exhausted());
+}
+
+TEST(LeaseTable, RankBeginsUnaskedWithTheFirstOfItsOwn) {
+    const std::vector<OrderRange> zones{{0, 4}, {4, 4}, {4, 10}};
+    LeaseTable leases(10, 7, 0, zones);
+    EXPECT_TRUE(leases.give(2, 4, start));
+    EXPECT_FALSE(leases.give(1, 4, start));
+    EXPECT_TRUE(leases.give(0, 9, start));
+    EXPECT_FALSE(leases.give(5, 4, start));
+    ASSERT_NE(leases.find(7), nullptr);
+    EXPECT_EQ(leases.find(7)->items, first_share(zones, 2, 4));
+    EXPECT_EQ(leases.find(7)->items, (OrderRange{4, 8}));
+    EXPECT_EQ(leases.find(8), nullptr);
+    EXPECT_EQ(leases.find(9)->items, (OrderRange{0, 4}));
+    EXPECT_EQ(leases.holder(9), 0);
+    EXPECT_EQ(leases.issue(1, ranks(3), start)->id, 11U);
+}
+
+TEST(LeaseTable, NothingBelongsToARankWhereNobodyHasParents) {
+    LeaseTable leases(10, 1, 0);
+    EXPECT_FALSE(leases.give(0, 4, start));
+    EXPECT_EQ(leases.issue(0, ranks(2), start)->items.begin, 0U);
 }
 
 TEST(LeaseTable, GenerationWithoutWorkIsDone) {

@@ -101,6 +101,8 @@ class FollowerTest : public testing::Test {
 
 TEST_F(FollowerTest, GenomesLieWhereTheRecordSays) {
     for (int generation = 0; generation < 8; ++generation) {
+        while (followers[0]->foresee()) {  // The others have no time for that.
+        }
         static_cast<void>(advance(0));
         const Round& round = *followers[0]->round();
         for (std::size_t place = 0; place < round.holders.size(); ++place) {
@@ -114,6 +116,30 @@ TEST_F(FollowerTest, GenomesLieWhereTheRecordSays) {
             EXPECT_EQ(follower->round()->order, round.order);
         }
     }
+}
+
+TEST_F(FollowerTest, WhatIsForeseenOfARoundChangesNothing) {
+    static_cast<void>(advance(0));
+    Foresight foresight;
+    ASSERT_TRUE(foresee(*followers[0]->round(), foresight));
+    EXPECT_FALSE(foresee(*followers[0]->round(), foresight));
+    ASSERT_EQ(foresight.places.size(), 60U);
+    static_cast<void>(advance(0));
+    const Round& round = *followers[0]->round();
+    const auto order = [&] {
+        return make_round(round.strategy, round.holders, false, threads, foresight)->order;
+    };
+    EXPECT_EQ(order(), round.order);
+    foresight.places.resize(20);
+    EXPECT_EQ(order(), round.order);
+    // What holds for other rounds is not used.
+    std::ranges::fill(foresight.places, 0U);
+    ++foresight.members;
+    EXPECT_EQ(order(), round.order);
+    --foresight.members;
+    EXPECT_NE(order(), round.order);
+    ++foresight.generation;
+    EXPECT_EQ(order(), round.order);
 }
 
 TEST_F(FollowerTest, WhatIsMadeOnceMoreNeedsNotTravel) {
@@ -141,6 +167,12 @@ TEST_F(FollowerTest, OrderKeepsTogetherWhoseParentsLieTogether) {
         ranks_in_order.push_back(round.holders[index_of(birth.parents.front().place)]);
     }
     EXPECT_TRUE(std::ranges::is_sorted(ranks_in_order));
+    for (std::size_t rank = 0; rank < round.zones.size(); ++rank) {
+        const OrderRange zone = round.zones[rank];
+        EXPECT_EQ(zone.size(), static_cast<std::size_t>(std::ranges::count(ranks_in_order, rank)));
+        EXPECT_TRUE(zone.size() == 0 || ranks_in_order[zone.begin] == rank);
+    }
+    EXPECT_EQ(round.zones.back().end, round.order.size());
     std::ranges::sort(positions);
     EXPECT_EQ(std::ranges::adjacent_find(positions), positions.end());
     EXPECT_EQ(positions.size(), 60U - round.strategy->parent_pool().size());

@@ -43,7 +43,7 @@ ShardOrder some_order() {
 }
 
 RoundEnd some_round_end() {
-    return {3, {4, {std::byte{1}}, {{5, 1}, {9, 0}}}, {6, 7, 8}, 2};
+    return {3, {4, {std::byte{1}}, {{5, 1}, {9, 0}}}, {6, 7, 8}, 2, {4, 0, 5}, {1}};
 }
 
 const GenomeReply some_reply{{{1, {std::byte{1}}}}, {3}};
@@ -80,6 +80,13 @@ TEST(Message, EveryKindReadsBackAsItWasWritten) {
     expect_round_trip(InitialReply{{{std::byte{1}, std::byte{2}}, {std::byte{3}}}});
 }
 
+TEST(Message, SharesOfOtherRanksAreRefused) {
+    RoundEnd end = some_round_end();
+    end.shares.pop_back();
+    EXPECT_THROW(static_cast<void>(decode_message<RoundEnd>(encode_message(end), "rank 1")),
+                 InputError);
+}
+
 TEST(Message, TheFirstToHearOfARoundPassItOnToAll) {
     RoundEnd end{0, {}, {3, 4, 5, 6, 7, 9}, 2};
     EXPECT_THAT(end.after(3), testing::ElementsAre(5U, 7U));
@@ -99,7 +106,7 @@ std::uint64_t body_hash(const T& message) {
 }
 
 // Other bytes need another version of the frame: ranks of two builds must not misread each other.
-TEST(Message, BytesAreThoseOfFrameVersion11) {
+TEST(Message, BytesAreThoseOfFrameVersion12) {
     EXPECT_EQ(body_hash(some_handshake), 0xBFA4126CEDA5BEDF);
     EXPECT_EQ(body_hash(some_request()), 0x97547A5F4BF84CB5);
     EXPECT_EQ(body_hash(some_order()), 0xA1E885CF58A33A4B);
@@ -112,10 +119,10 @@ TEST(Message, BytesAreThoseOfFrameVersion11) {
     EXPECT_EQ(body_hash(ShardFailure{5, "it threw", true}), 0x9C97B01324286604);
     EXPECT_EQ(body_hash(Stop{"the run has ended"}), 0x7B70B35FECD17A2A);
     const std::vector<std::byte> frame = encode_message(Stop{});
-    EXPECT_EQ(body_hash(some_round_end()), 0xD3137980C565294E);
+    EXPECT_EQ(body_hash(some_round_end()), 0x556184DE04B02684);
     EXPECT_EQ(body_hash(InitialReply{{{std::byte{1}}, {std::byte{2}, std::byte{3}}}}),
               0xB73D05B6A4AEDE58);
-    EXPECT_EQ(frame[4], std::byte{11});
+    EXPECT_EQ(frame[4], std::byte{12});
 }
 
 TEST(Message, AScoreTakesNineBytes) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <thread>
 
+#include "cambrian/distributed/generation/first_shares.hpp"
 #include "cambrian/distributed/protocol/message.hpp"
 #include "cambrian/distributed/worker/pending_shards.hpp"
 #include "cambrian/distributed/worker/worker.hpp"
@@ -286,6 +287,49 @@ TEST_F(WorkerTest, FollowsARoundThatAnotherRankTellsItAndPassesItOn) {
     coordinator.say_as_third(end);
     expect_result(coordinator, 1);
     EXPECT_EQ(coordinator.third_hears<RoundEnd>(), end);
+}
+
+TEST_F(WorkerTest, BeginsARoundWithItsFirstShareUnasked) {
+    round_ = second_round(experiment_, 1);
+    PlayedCoordinator coordinator(experiment_);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    const auto births = static_cast<std::uint32_t>(round_->strategy->births());
+    RoundEnd end{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {2, 1}, 2, {7, 1}};
+    coordinator.say_as_third(end);
+    const std::uint64_t shard = first_shard_of(1) + 1;
+    expect_result(coordinator, shard);
+    coordinator.say(order_of(*round_, shard + 1));
+    expect_result(coordinator, shard + 1);
+}
+
+TEST_F(WorkerTest, DoesAFirstShareOnceThatIsOrderedToo) {
+    round_ = second_round(experiment_, 1);
+    PlayedCoordinator coordinator(experiment_);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    // The order is here first.
+    ShardOrder order = order_of(*round_, first_shard_of(1));
+    order.state.reset();
+    order.generation = 1;
+    coordinator.say(order);
+    const auto births = static_cast<std::uint32_t>(round_->strategy->births());
+    coordinator.say_as_third(
+        RoundEnd{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {1}, 1, {1}});
+    expect_result(coordinator, first_shard_of(1));
+    coordinator.say(order_of(*round_, 2));
+    expect_result(coordinator, 2);
+}
+
+TEST_F(WorkerTest, TakesItsFirstShareAlsoWhereAnOrderHasLedItToTheRound) {
+    round_ = second_round(experiment_, 1);
+    PlayedCoordinator coordinator(experiment_);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    coordinator.say(order_of(*round_, first_shard_of(1) + 5));
+    coordinator.say(answer_to(*coordinator.hear<GenomeRequest>()));
+    expect_result(coordinator, first_shard_of(1) + 5);
+    const auto births = static_cast<std::uint32_t>(round_->strategy->births());
+    coordinator.say_as_third(
+        RoundEnd{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {1}, 1, {1}});
+    expect_result(coordinator, first_shard_of(1));
 }
 
 TEST_F(WorkerTest, AsksTheCoordinatorForARoundThatNobodyTellsIt) {

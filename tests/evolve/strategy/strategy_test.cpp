@@ -70,6 +70,25 @@ TEST(EliteStrategy, NamesParentsByTheirPlace) {
     }
 }
 
+TEST(EliteStrategy, ForeseesTheFirstParentsOfGenerationsToCome) {
+    for (const Selection type :
+         {Selection::truncation, Selection::tournament, Selection::roulette}) {
+        const StrategyContext context{.seed = 3,
+                                      .population = {.size = 40, .elite_fraction = 0.2},
+                                      .splice_rate = 0.5F,
+                                      .selection = {.type = type}};
+        const Shared founders = make(context);
+        EXPECT_FALSE(founders->first_parent(0, 5, 0));
+        const Shared former = advanced(founders, 2);
+        const Shared next = advanced(former, 1);
+        for (std::uint64_t position = 0; position < next->births(); ++position) {
+            const PoolPlace drawn = next->birth(position).parents.front().place;
+            EXPECT_EQ(former->first_parent(3, position, next->parent_pool().size()),
+                      index_of(drawn));
+        }
+    }
+}
+
 TEST(EliteStrategy, StartsWithFounders) {
     const Shared subject = strategy();
     const std::vector<Birth> births = births_of(*subject);

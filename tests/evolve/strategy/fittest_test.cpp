@@ -1,0 +1,62 @@
+#include "cambrian/evolve/strategy/fittest.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+
+namespace cambrian::evolve::fittest_tests {
+namespace {
+
+std::vector<std::uint32_t> sorted_positions(const Scores& scores, std::size_t count) {
+    std::vector<std::uint32_t> positions;
+    for (std::uint32_t position = 0; position < scores.size(); ++position) {
+        if (scores.valid(position) && !std::isnan(scores.fitness[position])) {
+            positions.push_back(position);
+        }
+    }
+    std::ranges::stable_sort(positions, std::ranges::greater{},
+                             [&](std::uint32_t position) { return scores.fitness[position]; });
+    positions.resize(std::min(count, positions.size()));
+    return positions;
+}
+
+TEST(Fittest, AreThoseThatSortingFinds) {
+    std::mt19937_64 random(7);
+    std::normal_distribution<double> normal;
+    const std::vector<std::function<double()>> fitnesses{
+        [&] { return normal(random); },
+        [&] { return std::floor(5.0 * normal(random)); },
+        [&] { return std::exp(30.0 * normal(random)); },
+        [&] { return -std::exp(30.0 * normal(random)); },
+        [&] { return 1.0; },
+        [&] { return random() % 2 == 0 ? 0.0 : -0.0; },
+        [&] { return random() % 100 == 0 ? std::numeric_limits<double>::max() : normal(random); },
+        [&] { return random() % 9 == 0 ? std::nan("") : 1e-310 * normal(random); }};
+    for (const auto& fitness : fitnesses) {
+        for (const std::size_t births : {1U, 2U, 3U, 100U, 5000U}) {
+            Scores scores(births);
+            for (std::size_t position = 0; position < births; ++position) {
+                if (random() % 8 != 0) {
+                    scores.fitness[position] = fitness();
+                    scores.status[position] = Status::ok;
+                }
+            }
+            for (const std::size_t count :
+                 {std::size_t{0}, std::size_t{1}, births / 3, births, 2 * births}) {
+                EXPECT_EQ(fittest_positions(scores, count), sorted_positions(scores, count));
+            }
+        }
+    }
+}
+
+TEST(Fittest, OfNothingValidAreNone) {
+    EXPECT_TRUE(fittest_positions(Scores(), 3).empty());
+    EXPECT_TRUE(fittest_positions(Scores(5), 3).empty());
+}
+
+}  // namespace
+}  // namespace cambrian::evolve::fittest_tests
