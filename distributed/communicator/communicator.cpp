@@ -12,7 +12,7 @@ class LocalCommunicator final : public Communicator::Implementation {
   public:
     int rank() const override { return 0; }
     int size() const override { return 1; }
-    void send(int, MessageKind, std::vector<std::byte>) override {
+    void send(int, MessageKind, Payload) override {
         CAMBRIAN_ASSERT(false && "a network of one has nobody to send to");
     }
     std::optional<Message> receive(std::chrono::microseconds patience) override {

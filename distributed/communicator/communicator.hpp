@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cambrian::distributed {
@@ -28,10 +30,27 @@ enum class MessageKind : std::uint32_t {
     round_request,    ///< worker → coordinator: I have not heard of the round of my shard.
 };
 
+/// The bytes of a message, which never change: what goes to many ranks lies in memory once.
+class Payload {
+  public:
+    Payload() = default;
+    // NOLINTNEXTLINE(google-explicit-constructor): it is nothing but these bytes.
+    Payload(std::vector<std::byte> bytes)
+        : bytes_(std::make_shared<const std::vector<std::byte>>(std::move(bytes))) {}
+
+    [[nodiscard]] std::size_t size() const { return bytes_ ? bytes_->size() : 0; }
+    [[nodiscard]] const std::byte* data() const { return bytes_ ? bytes_->data() : nullptr; }
+    // NOLINTNEXTLINE(google-explicit-constructor)
+    operator std::span<const std::byte>() const { return {data(), size()}; }
+
+  private:
+    std::shared_ptr<const std::vector<std::byte>> bytes_;
+};
+
 struct Message {
     int source = 0;
     MessageKind kind = MessageKind::handshake;
-    std::vector<std::byte> payload;
+    Payload payload;
 };
 
 /// One rank's end of a network of ranks: a value over a local, recorded or MPI implementation.
@@ -44,7 +63,7 @@ class Communicator {
         virtual ~Implementation() = default;
         [[nodiscard]] virtual int rank() const = 0;
         [[nodiscard]] virtual int size() const = 0;
-        virtual void send(int to, MessageKind kind, std::vector<std::byte> payload) = 0;
+        virtual void send(int to, MessageKind kind, Payload payload) = 0;
         [[nodiscard]] virtual std::optional<Message> receive(
             std::chrono::microseconds patience) = 0;
     };
@@ -55,7 +74,7 @@ class Communicator {
     [[nodiscard]] int rank() const { return implementation_->rank(); }
     [[nodiscard]] int size() const { return implementation_->size(); }
     /// Returns at once; keeps the payload until it is delivered or the peer is given up.
-    void send(int to, MessageKind kind, std::vector<std::byte> payload) {
+    void send(int to, MessageKind kind, Payload payload) {
         implementation_->send(to, kind, std::move(payload));
     }
     /// The next message from anyone, waiting up to `patience` without burning a core. Those of one

@@ -65,11 +65,11 @@ class MpiCommunicator final : public Communicator::Implementation {
         }
         if (!sends_.empty()) {
             // NOLINTNEXTLINE(cppcoreguidelines-owning-memory)
-            new std::list<Transfer>(std::move(sends_));
+            new std::list<Sending>(std::move(sends_));
         }
         if (!receives_.empty()) {
             // NOLINTNEXTLINE(cppcoreguidelines-owning-memory)
-            new std::list<Transfer>(std::move(receives_));
+            new std::list<Receiving>(std::move(receives_));
         }
     }
     MpiCommunicator(const MpiCommunicator&) = delete;
@@ -78,13 +78,13 @@ class MpiCommunicator final : public Communicator::Implementation {
     int rank() const override { return rank_; }
     int size() const override { return size_; }
 
-    void send(int to, MessageKind kind, std::vector<std::byte> payload) override {
+    void send(int to, MessageKind kind, Payload payload) override {
         reap();
         const int count = count_of(payload.size());
-        Transfer& transfer = sends_.emplace_back();
-        transfer.message = {to, kind, std::move(payload)};
-        check(MPI_Isend(transfer.message.payload.data(), count, MPI_BYTE, to,
-                        static_cast<int>(kind), MPI_COMM_WORLD, &transfer.request),
+        Sending& sending = sends_.emplace_back();
+        sending.bytes = std::move(payload);
+        check(MPI_Isend(sending.bytes.data(), count, MPI_BYTE, to, static_cast<int>(kind),
+                        MPI_COMM_WORLD, &sending.request),
               "MPI_Isend");
         last_activity_ = Clock::now();
     }
@@ -113,31 +113,38 @@ class MpiCommunicator final : public Communicator::Implementation {
     }
 
   private:
-    struct Transfer {
-        Message message;
+    struct Sending {
+        Payload bytes;
+        MPI_Request request = MPI_REQUEST_NULL;
+    };
+    struct Receiving {
+        int source = 0;
+        MessageKind kind = MessageKind::handshake;
+        std::vector<std::byte> bytes;
         MPI_Request request = MPI_REQUEST_NULL;
     };
 
     /// Bytes that are on their way.
     [[nodiscard]] std::uint64_t moving() const {
         std::uint64_t bytes = 0;
-        for (const std::list<Transfer>* transfers : {&sends_, &receives_}) {
-            for (const Transfer& transfer : *transfers) {
-                bytes += transfer.message.payload.size();
-            }
+        for (const Sending& sending : sends_) {
+            bytes += sending.bytes.size();
+        }
+        for (const Receiving& receiving : receives_) {
+            bytes += receiving.bytes.size();
         }
         return bytes;
     }
 
-    static bool finished(Transfer& transfer) {
+    static bool finished(MPI_Request& request) {
         int done = 0;
-        check(MPI_Test(&transfer.request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+        check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
         return done != 0;
     }
 
     void reap() {
         for (auto at = sends_.begin(); at != sends_.end();) {
-            at = finished(*at) ? sends_.erase(at) : std::next(at);
+            at = finished(at->request) ? sends_.erase(at) : std::next(at);
         }
     }
 
@@ -164,12 +171,11 @@ class MpiCommunicator final : public Communicator::Implementation {
             }
             int bytes = 0;
             check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
-            Transfer& transfer = receives_.emplace_back();
-            transfer.message.source = status.MPI_SOURCE;
-            transfer.message.kind = static_cast<MessageKind>(status.MPI_TAG);
-            transfer.message.payload.resize(static_cast<std::size_t>(std::max(bytes, 0)));
-            check(MPI_Imrecv(transfer.message.payload.data(), bytes, MPI_BYTE, &handle,
-                             &transfer.request),
+            Receiving& receiving = receives_.emplace_back();
+            receiving.source = status.MPI_SOURCE;
+            receiving.kind = static_cast<MessageKind>(status.MPI_TAG);
+            receiving.bytes.resize(static_cast<std::size_t>(std::max(bytes, 0)));
+            check(MPI_Imrecv(receiving.bytes.data(), bytes, MPI_BYTE, &handle, &receiving.request),
                   "MPI_Imrecv");
         }
     }
@@ -179,23 +185,23 @@ class MpiCommunicator final : public Communicator::Implementation {
     std::optional<Message> completed() {
         std::vector<int> waited_for;
         for (auto at = receives_.begin(); at != receives_.end(); ++at) {
-            if (std::ranges::find(waited_for, at->message.source) != waited_for.end()) {
+            if (std::ranges::find(waited_for, at->source) != waited_for.end()) {
                 continue;
             }
-            if (finished(*at)) {
-                Message message = std::move(at->message);
+            if (finished(at->request)) {
+                Message message{at->source, at->kind, std::move(at->bytes)};
                 receives_.erase(at);
                 return message;
             }
-            waited_for.push_back(at->message.source);
+            waited_for.push_back(at->source);
         }
         return std::nullopt;
     }
 
     int rank_ = 0;
     int size_ = 1;
-    std::list<Transfer> sends_;
-    std::list<Transfer> receives_;
+    std::list<Sending> sends_;
+    std::list<Receiving> receives_;
     Clock::time_point last_activity_ = Clock::now();
 };
 

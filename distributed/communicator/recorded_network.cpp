@@ -40,7 +40,7 @@ class RecordedCommunicator final : public Communicator::Implementation {
     int rank() const override { return rank_; }
     int size() const override { return static_cast<int>(state_->mailboxes.size()); }
 
-    void send(int to, MessageKind kind, std::vector<std::byte> payload) override {
+    void send(int to, MessageKind kind, Payload payload) override {
         const std::lock_guard lock(state_->mutex);
         auto& target = state_->mailbox(to);
         state_->records.push_back({rank_, to, kind, payload.size()});

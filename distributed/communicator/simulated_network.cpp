@@ -161,7 +161,7 @@ class SimulatedNetwork::Rank final : public VirtualTime {
     }
 
     // Communicator
-    void send(int to, MessageKind kind, std::vector<std::byte> payload) {
+    void send(int to, MessageKind kind, Payload payload) {
         CAMBRIAN_EXPECT(!beside_ && to >= 0 && to < size());
         settle();
         pass(state_.costs.per_message);
@@ -322,7 +322,7 @@ class SimulatedCommunicator final : public Communicator::Implementation {
     explicit SimulatedCommunicator(Rank& rank) : rank_(rank) {}
     int rank() const override { return rank_.rank(); }
     int size() const override { return rank_.size(); }
-    void send(int to, MessageKind kind, std::vector<std::byte> payload) override {
+    void send(int to, MessageKind kind, Payload payload) override {
         rank_.send(to, kind, std::move(payload));
     }
     std::optional<Message> receive(microseconds patience) override {

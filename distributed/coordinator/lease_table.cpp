@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "cambrian/distributed/generation/first_shares.hpp"
 #include "cambrian/engine/core/contract.hpp"
 
 namespace cambrian::distributed {
@@ -74,6 +73,7 @@ std::optional<OrderRange> LeaseTable::next_returned(int rank, std::size_t ranks)
 OrderRange LeaseTable::next_fresh(int rank, const ShardLimits& limits) {
     const std::size_t remaining = fresh_count_;
     std::size_t count = shard_size_;
+    std::size_t least = 0;
     if (count == 0) {
         // What it has not had yet of its part of all; later what others are too slow for.
         const std::size_t own = items_of_share(limits.share_of_all, limits.ranks, items());
@@ -83,17 +83,19 @@ OrderRange LeaseTable::next_fresh(int rank, const ShardLimits& limits) {
         }
         const std::size_t left = own - std::min(own, load.issued);
         const std::size_t rest = items_of_share(limits.share, limits.ranks, remaining);
-        count = guided_size(std::min(remaining, left > 0 ? left : rest), limits);
+        const std::size_t fair = std::min(remaining, left > 0 ? left : rest);
+        count = guided_size(fair, limits);
+        least = shared_ ? 0 : std::min(limits.smallest, fair - std::min(fair, count) + 1);
     }
-    return take_fresh(rank, count);
+    return take_fresh(rank, count, least);
 }
 
-OrderRange LeaseTable::take_fresh(int rank, std::size_t count) {
+OrderRange LeaseTable::take_fresh(int rank, std::size_t count, std::size_t least) {
     const auto own = static_cast<std::size_t>(rank);
     const bool has_own = !shared_ && own < fresh_.size() && fresh_[own].size() > 0;
     OrderRange& from =
         has_own ? fresh_[own] : *std::ranges::max_element(fresh_, {}, &OrderRange::size);
-    OrderRange taken{from.begin, from.begin + std::min(count, from.size())};
+    OrderRange taken{from.begin, from.begin + taken_of(from, count, least)};
     if (has_own || shared_) {
         from.begin = taken.end;
     } else {
@@ -104,14 +106,14 @@ OrderRange LeaseTable::take_fresh(int rank, std::size_t count) {
     return taken;
 }
 
-bool LeaseTable::give(int rank, std::size_t count, Time deadline) {
+bool LeaseTable::give(int rank, const FirstShare& share, Time deadline) {
     const OrderRange items =
-        shared_ ? OrderRange{} : first_share(fresh_, static_cast<std::uint32_t>(rank), count);
+        shared_ ? OrderRange{} : first_share(fresh_, static_cast<std::uint32_t>(rank), share);
     if (items.size() == 0) {
         ++next_shard_;
         return false;
     }
-    static_cast<void>(hold(take_fresh(rank, items.size()), rank, deadline));
+    static_cast<void>(hold(take_fresh(rank, items.size(), 0), rank, deadline));
     return true;
 }
 

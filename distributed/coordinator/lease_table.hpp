@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cambrian/distributed/generation/follower.hpp"
+#include "cambrian/distributed/generation/first_shares.hpp"
 #include "cambrian/engine/core/clock.hpp"
 
 namespace cambrian::distributed {
@@ -56,7 +56,7 @@ class LeaseTable {
     [[nodiscard]] std::optional<Shard> issue(int rank, const ShardLimits& limits, Time deadline);
     /// Items that a rank begins with unasked, see first_share(); → whether there are some. A number
     /// is used up even where there are none.
-    bool give(int rank, std::size_t count, Time deadline);
+    bool give(int rank, const FirstShare& share, Time deadline);
     /// Prolongs the lease of a shard that this rank still holds.
     void renew(int rank, std::uint64_t shard, Time deadline);
 
@@ -107,8 +107,8 @@ class LeaseTable {
     /// The first of the items, and those after it, that nobody has evaluated.
     [[nodiscard]] OrderRange unfinished(OrderRange items) const;
     [[nodiscard]] OrderRange next_fresh(int rank, const ShardLimits& limits);
-    /// Up to `count` items that nobody has had.
-    [[nodiscard]] OrderRange take_fresh(int rank, std::size_t count);
+    /// About `count` items that nobody has had, see taken_of().
+    [[nodiscard]] OrderRange take_fresh(int rank, std::size_t count, std::size_t least);
 
     std::size_t shard_size_;
     std::uint64_t next_shard_;

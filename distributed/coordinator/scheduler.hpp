@@ -232,7 +232,7 @@ class Scheduler {
     /// on. → What they are told.
     RoundEnd spread(const Record& record, bool goes_on);
     /// How many births of the next round these ranks begin with; none: they wait for orders.
-    [[nodiscard]] std::vector<std::uint32_t> first_shares(std::span<const std::uint32_t> ranks);
+    [[nodiscard]] std::vector<FirstShare> first_shares(std::span<const std::uint32_t> ranks);
     void lease_first_shares(const RoundEnd& end);
     /// A rank that lives and does not hold what it was to begin with has not heard of the round:
     /// it is told by an order.

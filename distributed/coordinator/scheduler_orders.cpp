@@ -110,17 +110,20 @@ ShardOrder Scheduler::order_of(int rank, const Assignment& given) {
     return order;
 }
 
-std::vector<std::uint32_t> Scheduler::first_shares(std::span<const std::uint32_t> ranks) {
+std::vector<FirstShare> Scheduler::first_shares(std::span<const std::uint32_t> ranks) {
     if (follower_.open() > 1 || experiment_.distribution.exchange == Exchange::genomes) {
         return {};
     }
     const auto fixed = static_cast<std::size_t>(experiment_.distribution.shard_size);
     const LeaseTable& former = progress_.front().leases;
-    std::vector<std::uint32_t> shares;
+    std::vector<FirstShare> shares;
     for (const std::uint32_t rank : ranks) {
         const ShardLimits its = limits(static_cast<int>(rank), former);
         const std::size_t fair = items_of_share(its.share_of_all, its.ranks, former.items());
-        shares.push_back(static_cast<std::uint32_t>(fixed > 0 ? fixed : guided_size(fair, its)));
+        const std::size_t births = fixed > 0 ? fixed : guided_size(fair, its);
+        const std::size_t least =
+            fixed > 0 ? 0 : std::min(its.smallest, fair - std::min(fair, births) + 1);
+        shares.push_back({static_cast<std::uint32_t>(births), static_cast<std::uint32_t>(least)});
     }
     return shares;
 }
@@ -140,7 +143,7 @@ RoundEnd Scheduler::spread(const Record& record, bool goes_on) {
         end.shares = first_shares(end.ranks);
         end.absent = crew().absent;
     }
-    const std::vector<std::byte> bytes = encode_message(end);
+    const Payload bytes = encode_message(end);
     for (std::size_t i = 0; i < first; ++i) {
         communicator_.send(static_cast<int>(end.ranks[i]), RoundEnd::kind, bytes);
     }

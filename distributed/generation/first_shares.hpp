@@ -19,14 +19,29 @@ namespace cambrian::distributed {
     return shard >> 32U;
 }
 
-/// The first births of those that belong to a rank; at most `count`.
+/// How many births a rank begins with.
+struct FirstShare {
+    std::uint32_t births = 0;
+    std::uint32_t least = 0;  ///< Fewer than these are not left behind.
+    bool operator==(const FirstShare&) const = default;
+};
+
+/// How many items of a range are taken where `wanted` are: the rest, too, if it is less than
+/// `least`, since a shard of so few would be done before the next one comes.
+[[nodiscard]] inline std::size_t taken_of(const OrderRange& range, std::size_t wanted,
+                                          std::size_t least) {
+    const std::size_t taken = std::min(wanted, range.size());
+    return taken > 0 && range.size() - taken < least ? range.size() : taken;
+}
+
+/// The first of the births that belong to a rank.
 [[nodiscard]] inline OrderRange first_share(std::span<const OrderRange> zones, std::uint32_t rank,
-                                            std::size_t count) {
+                                            const FirstShare& share) {
     if (rank >= zones.size()) {
         return {};
     }
     const OrderRange& zone = zones[rank];
-    return {zone.begin, zone.begin + std::min(zone.size(), count)};
+    return {zone.begin, zone.begin + taken_of(zone, share.births, share.least)};
 }
 
 }  // namespace cambrian::distributed

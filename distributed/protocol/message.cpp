@@ -360,7 +360,12 @@ void write(ArchiveWriter& archive, const RoundEnd& message) {
     write(archive, message.record);
     write_all<std::uint32_t>(archive, message.ranks);
     archive.write(message.first);
-    write_all<std::uint32_t>(archive, message.shares);
+    std::vector<std::uint32_t> shares;
+    for (const FirstShare& share : message.shares) {
+        shares.push_back(share.births);
+        shares.push_back(share.least);
+    }
+    write_all<std::uint32_t>(archive, shares);
     write_all<std::uint32_t>(archive, message.absent);
 }
 
@@ -369,10 +374,14 @@ void read(ArchiveReader& archive, RoundEnd& message) {
     read(archive, message.record);
     read_all(archive, message.ranks);
     archive.read(message.first);
-    read_all(archive, message.shares);
+    std::vector<std::uint32_t> shares;
+    read_all(archive, shares);
     read_all(archive, message.absent);
-    if (!message.shares.empty() && message.shares.size() != message.ranks.size()) {
+    if (!shares.empty() && shares.size() != 2 * message.ranks.size()) {
         archive.fail("its shares are those of other ranks");
+    }
+    for (std::size_t i = 0; i < shares.size(); i += 2) {
+        message.shares.push_back({shares[i], shares[i + 1]});
     }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cambrian/distributed/communicator/communicator.hpp"
+#include "cambrian/distributed/generation/first_shares.hpp"
 #include "cambrian/distributed/generation/round.hpp"
 #include "cambrian/distributed/generation/shard_scores.hpp"
 #include "cambrian/engine/core/hash.hpp"
@@ -92,7 +93,7 @@ struct RoundEnd {
     std::uint32_t first = 0;             ///< So many of them hear it first.
     /// How many births of the next round each of them begins with, see first_share(): the shard
     /// with that index of the generation. Empty: they wait for orders.
-    std::vector<std::uint32_t> shares{};
+    std::vector<FirstShare> shares{};
     std::vector<std::uint32_t> absent{};  ///< Ranks that answer nobody.
     /// Those that a rank passes it on to.
     [[nodiscard]] std::vector<std::uint32_t> after(std::uint32_t rank) const;

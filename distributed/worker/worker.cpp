@@ -240,7 +240,7 @@ class Worker {
     }
 
     /// The next round, for this rank and others. What a former coordinator said is for nobody.
-    void take_round_end(std::span<const std::byte> payload, std::string_view source) {
+    void take_round_end(const Payload& payload, std::string_view source) {
         const auto end = decode_message<RoundEnd>(payload, source);
         if (end.epoch != reign_.epoch) {
             return;
@@ -248,8 +248,7 @@ class Worker {
         for (const std::uint32_t rank :
              end.after(static_cast<std::uint32_t>(communicator_.rank()))) {
             if (static_cast<int>(rank) < communicator_.size()) {
-                communicator_.send(static_cast<int>(rank), RoundEnd::kind,
-                                   {payload.begin(), payload.end()});
+                communicator_.send(static_cast<int>(rank), RoundEnd::kind, payload);
             }
         }
         if (end.record.generation == follower_.round()->generation()) {

@@ -26,7 +26,7 @@ class CountingCommunicator final : public distributed::Communicator::Implementat
         : communicator_(communicator), traffic_(traffic) {}
     int rank() const override { return communicator_.rank(); }
     int size() const override { return communicator_.size(); }
-    void send(int to, distributed::MessageKind kind, std::vector<std::byte> payload) override {
+    void send(int to, distributed::MessageKind kind, distributed::Payload payload) override {
         traffic_.sent += payload.size();
         communicator_.send(to, kind, std::move(payload));
     }

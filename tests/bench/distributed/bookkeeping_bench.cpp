@@ -133,7 +133,7 @@ class TurnNetwork {
         End(TurnNetwork& network, int rank) : network_(network), rank_(rank) {}
         int rank() const override { return rank_; }
         int size() const override { return static_cast<int>(network_.boxes_.size()); }
-        void send(int to, MessageKind kind, std::vector<std::byte> payload) override {
+        void send(int to, MessageKind kind, Payload payload) override {
             if (rank_ == 0) {
                 network_.send_order(to, kind, std::move(payload));
             } else {
@@ -149,7 +149,7 @@ class TurnNetwork {
         int rank_;
     };
 
-    void send_order(int to, MessageKind kind, std::vector<std::byte> payload) {
+    void send_order(int to, MessageKind kind, Payload payload) {
         if (kind == MessageKind::shard) {
             ledger_.cut(ledger_.begins_generation() ? Part::first : Part::orders);
             after_ = Part::own;
@@ -199,7 +199,7 @@ class TurnNetwork {
         arrived_.notify_all();
     }
 
-    void answer(int rank, int to, MessageKind kind, std::vector<std::byte> payload) {
+    void answer(int rank, int to, MessageKind kind, Payload payload) {
         const std::lock_guard lock(mutex_);
         if (to != 0) {
             boxes_[static_cast<std::size_t>(to)].push_back({rank, kind, std::move(payload)});

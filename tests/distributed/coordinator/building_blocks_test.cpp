@@ -28,8 +28,8 @@ TEST(RecordedNetwork, DeliversInOrderAndRecords) {
     RecordedNetwork network(2);
     Communicator sender = network.communicator(1);
     Communicator receiver = network.communicator(0);
-    sender.send(0, MessageKind::handshake, {std::byte{1}});
-    sender.send(0, MessageKind::request, {std::byte{2}, std::byte{3}});
+    sender.send(0, MessageKind::handshake, std::vector<std::byte>{std::byte{1}});
+    sender.send(0, MessageKind::request, std::vector{std::byte{2}, std::byte{3}});
     EXPECT_EQ(receiver.receive(milliseconds(0))->kind, MessageKind::handshake);
     const auto second = receiver.receive(milliseconds(0));
     EXPECT_EQ(second->source, 1);

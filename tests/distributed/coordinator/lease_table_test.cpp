@@ -217,12 +217,12 @@ TEST(LeaseTable, RankGetsWhatBelongsToItAndThenTheLastOfWhoHasMostLeft) {
 TEST(LeaseTable, RankBeginsUnaskedWithTheFirstOfItsOwn) {
     const std::vector<OrderRange> zones{{0, 4}, {4, 4}, {4, 10}};
     LeaseTable leases(10, 7, 0, zones);
-    EXPECT_TRUE(leases.give(2, 4, start));
-    EXPECT_FALSE(leases.give(1, 4, start));
-    EXPECT_TRUE(leases.give(0, 9, start));
-    EXPECT_FALSE(leases.give(5, 4, start));
+    EXPECT_TRUE(leases.give(2, {4, 0}, start));
+    EXPECT_FALSE(leases.give(1, {4, 0}, start));
+    EXPECT_TRUE(leases.give(0, {9, 0}, start));
+    EXPECT_FALSE(leases.give(5, {4, 0}, start));
     ASSERT_NE(leases.find(7), nullptr);
-    EXPECT_EQ(leases.find(7)->items, first_share(zones, 2, 4));
+    EXPECT_EQ(leases.find(7)->items, first_share(zones, 2, {4, 2}));
     EXPECT_EQ(leases.find(7)->items, (OrderRange{4, 8}));
     EXPECT_EQ(leases.find(8), nullptr);
     EXPECT_EQ(leases.find(9)->items, (OrderRange{0, 4}));
@@ -230,9 +230,24 @@ TEST(LeaseTable, RankBeginsUnaskedWithTheFirstOfItsOwn) {
     EXPECT_EQ(leases.issue(1, ranks(3), start)->id, 11U);
 }
 
+TEST(LeaseTable, LeavesNoRestThatIsDoneBeforeTheNextShardComes) {
+    const std::vector<OrderRange> zones{{0, 20}, {20, 64}};
+    LeaseTable leases(64, 1, 0, zones);
+    EXPECT_TRUE(leases.give(0, {16, 5}, start));
+    EXPECT_EQ(leases.find(1)->items, (OrderRange{0, 20}));
+    const ShardLimits limits{2, 7, 1000};
+    EXPECT_EQ(leases.issue(1, limits, start)->items, (OrderRange{20, 36}));
+    // Of the share of rank 0 twelve are left, of the other zone 28: the last seven of them.
+    EXPECT_EQ(leases.issue(0, limits, start)->items, (OrderRange{57, 64}));
+    EXPECT_EQ(leases.issue(1, limits, start)->items, (OrderRange{36, 44}));
+    // Of its share of 32 eight are left: no more than that.
+    EXPECT_EQ(leases.issue(1, limits, start)->items, (OrderRange{44, 51}));
+    EXPECT_EQ(leases.issue(1, limits, start)->items.size(), 1U);
+}
+
 TEST(LeaseTable, NothingBelongsToARankWhereNobodyHasParents) {
     LeaseTable leases(10, 1, 0);
-    EXPECT_FALSE(leases.give(0, 4, start));
+    EXPECT_FALSE(leases.give(0, {4, 0}, start));
     EXPECT_EQ(leases.issue(0, ranks(2), start)->items.begin, 0U);
 }
 

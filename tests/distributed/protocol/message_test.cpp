@@ -43,7 +43,7 @@ ShardOrder some_order() {
 }
 
 RoundEnd some_round_end() {
-    return {3, {4, {std::byte{1}}, {{5, 1}, {9, 0}}}, {6, 7, 8}, 2, {4, 0, 5}, {1}};
+    return {3, {4, {std::byte{1}}, {{5, 1}, {9, 0}}}, {6, 7, 8}, 2, {{4, 1}, {0, 0}, {5, 1}}, {1}};
 }
 
 const GenomeReply some_reply{{{1, {std::byte{1}}}}, {3}};
@@ -119,7 +119,7 @@ TEST(Message, BytesAreThoseOfFrameVersion12) {
     EXPECT_EQ(body_hash(ShardFailure{5, "it threw", true}), 0x9C97B01324286604);
     EXPECT_EQ(body_hash(Stop{"the run has ended"}), 0x7B70B35FECD17A2A);
     const std::vector<std::byte> frame = encode_message(Stop{});
-    EXPECT_EQ(body_hash(some_round_end()), 0x556184DE04B02684);
+    EXPECT_EQ(body_hash(some_round_end()), 0xCB66131DA08F691E);
     EXPECT_EQ(body_hash(InitialReply{{{std::byte{1}}, {std::byte{2}, std::byte{3}}}}),
               0xB73D05B6A4AEDE58);
     EXPECT_EQ(frame[4], std::byte{12});

@@ -294,7 +294,8 @@ TEST_F(WorkerTest, BeginsARoundWithItsFirstShareUnasked) {
     PlayedCoordinator coordinator(experiment_);
     ASSERT_TRUE(coordinator.hear<Request>());
     const auto births = static_cast<std::uint32_t>(round_->strategy->births());
-    RoundEnd end{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {2, 1}, 2, {7, 1}};
+    RoundEnd end{
+        0, {0, decision_of_founders(experiment_), {{births, 1}}}, {2, 1}, 2, {{7, 0}, {1, 0}}};
     coordinator.say_as_third(end);
     const std::uint64_t shard = first_shard_of(1) + 1;
     expect_result(coordinator, shard);
@@ -313,7 +314,7 @@ TEST_F(WorkerTest, DoesAFirstShareOnceThatIsOrderedToo) {
     coordinator.say(order);
     const auto births = static_cast<std::uint32_t>(round_->strategy->births());
     coordinator.say_as_third(
-        RoundEnd{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {1}, 1, {1}});
+        RoundEnd{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {1}, 1, {{1, 0}}});
     expect_result(coordinator, first_shard_of(1));
     coordinator.say(order_of(*round_, 2));
     expect_result(coordinator, 2);
@@ -328,7 +329,7 @@ TEST_F(WorkerTest, TakesItsFirstShareAlsoWhereAnOrderHasLedItToTheRound) {
     expect_result(coordinator, first_shard_of(1) + 5);
     const auto births = static_cast<std::uint32_t>(round_->strategy->births());
     coordinator.say_as_third(
-        RoundEnd{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {1}, 1, {1}});
+        RoundEnd{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {1}, 1, {{1, 0}}});
     expect_result(coordinator, first_shard_of(1));
 }
 
