@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <span>
 
 namespace cambrian::evolve {
@@ -21,16 +22,15 @@ std::uint64_t falling_key(double fitness) {
     return (bits & sign) != 0 ? bits : ~bits & ~sign;
 }
 
-std::vector<Ranked> ranked(const Scores& scores) {
-    std::vector<Ranked> all;
-    all.reserve(scores.size());
+/// Calls body(key, position) for all valid births.
+template <class Body>
+void for_each_ranked(const Scores& scores, const Body& body) {
     for (std::size_t position = 0; position < scores.size(); ++position) {
         const double fitness = scores.fitness[position];
         if (scores.valid(position) && !std::isnan(fitness)) {
-            all.push_back({falling_key(fitness), static_cast<std::uint32_t>(position)});
+            body(falling_key(fitness), static_cast<std::uint32_t>(position));
         }
     }
-    return all;
 }
 
 bool before(const Ranked& a, const Ranked& b) {
@@ -40,34 +40,39 @@ bool before(const Ranked& a, const Ranked& b) {
 }  // namespace
 
 std::vector<std::uint32_t> fittest_positions(const Scores& scores, std::size_t count) {
-    const std::vector<Ranked> all = ranked(scores);
-    if (all.empty() || count == 0) {
+    // Keys are told again where they are needed: memory for all of them would cost more.
+    std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t most = 0;
+    std::size_t births = 0;
+    for_each_ranked(scores, [&](std::uint64_t key, std::uint32_t) {
+        least = std::min(least, key);
+        most = std::max(most, key);
+        ++births;
+    });
+    if (births == 0 || count == 0) {
         return {};
     }
-    const auto [least, most] = std::ranges::minmax(all, {}, &Ranked::key);
     // About as many buckets of equal width as there are births.
-    const int spread = static_cast<int>(std::bit_width(most.key - least.key));
-    const int shift = std::max(spread - static_cast<int>(std::bit_width(all.size())), 0);
-    const auto bucket_of = [&, first = least.key](const Ranked& one) {
-        return static_cast<std::size_t>((one.key - first) >> static_cast<unsigned>(shift));
+    const int spread = static_cast<int>(std::bit_width(most - least));
+    const int shift = std::max(spread - static_cast<int>(std::bit_width(births)), 0);
+    const auto bucket_of = [&](std::uint64_t key) {
+        return static_cast<std::size_t>((key - least) >> static_cast<unsigned>(shift));
     };
-    std::vector<std::size_t> ends(bucket_of(most) + 2, 0);
-    for (const Ranked& one : all) {
-        ++ends[bucket_of(one) + 1];
-    }
+    std::vector<std::uint32_t> ends(bucket_of(most) + 2, 0);
+    for_each_ranked(scores, [&](std::uint64_t key, std::uint32_t) { ++ends[bucket_of(key) + 1]; });
     std::size_t buckets = 0;  // That hold as many as are wanted.
     while (buckets + 1 < ends.size() && ends[buckets] < count) {
         ends[buckets + 1] += ends[buckets];
         ++buckets;
     }
     std::vector<Ranked> best(ends[buckets]);
-    std::vector<std::size_t> next(ends.begin(),
-                                  ends.begin() + static_cast<std::ptrdiff_t>(buckets));
-    for (const Ranked& one : all) {
-        if (const std::size_t bucket = bucket_of(one); bucket < buckets) {
-            best[next[bucket]++] = one;
+    std::vector<std::uint32_t> next(ends.begin(),
+                                    ends.begin() + static_cast<std::ptrdiff_t>(buckets));
+    for_each_ranked(scores, [&](std::uint64_t key, std::uint32_t position) {
+        if (const std::size_t bucket = bucket_of(key); bucket < buckets) {
+            best[next[bucket]++] = {key, position};
         }
-    }
+    });
     for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
         const auto part = std::span(best).subspan(ends[bucket], ends[bucket + 1] - ends[bucket]);
         if (!std::ranges::is_sorted(part, before)) {

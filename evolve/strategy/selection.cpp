@@ -36,11 +36,14 @@ bool Restarts::due(double best, std::uint64_t generation, std::uint64_t after) {
 }
 
 Decision decide_best(const Scores& scores, std::size_t count) {
-    std::vector<Survivor> survivors;
-    for (const std::uint32_t position : fittest_positions(scores, count)) {
-        survivors.push_back({position, scores.fitness[position]});
+    const std::vector<std::uint32_t> positions = fittest_positions(scores, count);
+    Decision bytes(positions.size() * survivor_bytes);
+    std::byte* at = bytes.data();
+    for (const std::uint32_t position : positions) {
+        little_endian::put(at, position);
+        little_endian::put(at, scores.fitness[position]);
     }
-    return encode_survivors(survivors);
+    return bytes;
 }
 
 Decision encode_survivors(std::span<const Survivor> survivors) {
