@@ -24,7 +24,7 @@ std::size_t guided_size(std::size_t fair, const ShardLimits& limits) {
 LeaseTable::LeaseTable(std::size_t items, std::uint64_t first_shard, std::size_t shard_size,
                        std::span<const OrderRange> zones)
     : shard_size_(shard_size),
-      next_shard_(first_shard),
+      first_shard_(first_shard),
       fresh_(zones.begin(), zones.end()),
       fresh_count_(items),
       accepted_(items, 0),
@@ -77,7 +77,7 @@ OrderRange LeaseTable::next_fresh(int rank, const ShardLimits& limits) {
     if (count == 0) {
         // What it has not had yet of its part of all; later what others are too slow for.
         const std::size_t own = items_of_share(limits.share_of_all, limits.ranks, items());
-        const Load& load = loads_[rank];
+        const Load& load = load_of(rank);
         if (load.issued >= own && load.leased > 0) {
             return {};  // Others may be idle before it is.
         }
@@ -110,7 +110,7 @@ bool LeaseTable::give(int rank, const FirstShare& share, Time deadline) {
     const OrderRange items =
         shared_ ? OrderRange{} : first_share(fresh_, static_cast<std::uint32_t>(rank), share);
     if (items.size() == 0) {
-        ++next_shard_;
+        held_.emplace_back();
         return false;
     }
     static_cast<void>(hold(take_fresh(rank, items.size(), 0), rank, deadline));
@@ -118,30 +118,46 @@ bool LeaseTable::give(int rank, const FirstShare& share, Time deadline) {
 }
 
 Shard LeaseTable::hold(OrderRange items, int rank, Time deadline) {
-    const std::uint64_t id = next_shard_++;
-    const auto [at, added] = held_.emplace(id, Held{{id, items}, rank, deadline, true});
-    CAMBRIAN_ENSURE(added);
-    loads_[rank].leased += items.size();
-    loads_[rank].issued += items.size();
-    return at->second.shard;
+    held_.push_back({{first_shard_ + held_.size(), items}, rank, deadline, true});
+    Load& load = load_of(rank);
+    load.leased += items.size();
+    load.issued += items.size();
+    return held_.back().shard;
+}
+
+bool LeaseTable::has(std::uint64_t shard) const {
+    const std::uint64_t place = shard - first_shard_;
+    return place < held_.size() && held_[place].shard.items.size() > 0;
+}
+
+std::size_t LeaseTable::place_of(std::uint64_t shard) const {
+    CAMBRIAN_ASSERT(has(shard));
+    return static_cast<std::size_t>(shard - first_shard_);
+}
+
+LeaseTable::Load& LeaseTable::load_of(int rank) {
+    const auto place = static_cast<std::size_t>(rank);
+    if (place >= loads_.size()) {
+        loads_.resize(place + 1);
+    }
+    return loads_[place];
 }
 
 void LeaseTable::renew(int rank, std::uint64_t shard, Time deadline) {
-    const auto at = held_.find(shard);
-    if (at != held_.end() && at->second.rank == rank && at->second.leased) {
-        at->second.deadline = deadline;
+    if (has(shard) && holder(shard) == rank && held_[place_of(shard)].leased) {
+        held_[place_of(shard)].deadline = deadline;
     }
 }
 
 void LeaseTable::end_lease(Held& held) {
     if (std::exchange(held.leased, false)) {
-        loads_[held.rank].leased -= held.shard.items.size();
+        load_of(held.rank).leased -= held.shard.items.size();
     }
 }
 
 bool LeaseTable::busy(int rank) const {
-    const auto at = loads_.find(rank);
-    return at != loads_.end() && at->second.leased > 0;
+    const auto place = static_cast<std::size_t>(rank);
+    return place < loads_.size() && loads_[place].leased > 0;
 }
 
 void LeaseTable::take_back(Held& held) {
@@ -151,17 +167,17 @@ void LeaseTable::take_back(Held& held) {
 
 std::vector<LeaseTable::Lapse> LeaseTable::expire(Time now) {
     std::vector<Lapse> lapses;
-    for (auto& [id, held] : held_) {
+    for (Held& held : held_) {
         if (held.leased && held.deadline < now) {
             take_back(held);
-            lapses.push_back({held.rank, id});
+            lapses.push_back({held.rank, held.shard.id});
         }
     }
     return lapses;
 }
 
 void LeaseTable::withdraw(int rank) {
-    for (auto& [id, held] : held_) {
+    for (Held& held : held_) {
         if (held.leased && held.rank == rank) {
             take_back(held);
         }
@@ -169,21 +185,17 @@ void LeaseTable::withdraw(int rank) {
 }
 
 const Shard* LeaseTable::find(std::uint64_t shard) const {
-    const auto at = held_.find(shard);
-    return at == held_.end() ? nullptr : &at->second.shard;
+    return has(shard) ? &held_[place_of(shard)].shard : nullptr;
 }
 
 int LeaseTable::holder(std::uint64_t shard) const {
-    const auto at = held_.find(shard);
-    CAMBRIAN_ASSERT(at != held_.end());
-    return at->second.rank;
+    return held_[place_of(shard)].rank;
 }
 
 bool LeaseTable::accept(std::uint64_t shard) {
-    const auto at = held_.find(shard);
-    CAMBRIAN_ASSERT(at != held_.end());
-    end_lease(at->second);
-    const OrderRange items = at->second.shard.items;
+    Held& answered = held_[place_of(shard)];
+    end_lease(answered);
+    const OrderRange items = answered.shard.items;
     if (unfinished(items) != items) {
         return false;
     }
@@ -193,13 +205,13 @@ bool LeaseTable::accept(std::uint64_t shard) {
 }
 
 std::vector<std::size_t> LeaseTable::fail(std::uint64_t shard) {
-    const auto at = held_.find(shard);
     // A lapsed shard is already with somebody else, who decides.
-    if (at == held_.end() || !at->second.leased) {
+    if (!has(shard) || !held_[place_of(shard)].leased) {
         return {};
     }
-    end_lease(at->second);
-    const OrderRange items = at->second.shard.items;
+    Held& failed = held_[place_of(shard)];
+    end_lease(failed);
+    const OrderRange items = failed.shard.items;
     std::vector<std::size_t> lost;
     for (std::size_t item = items.begin; item < items.end; ++item) {
         if (accepted_[item] != 0) {
@@ -210,7 +222,7 @@ std::vector<std::size_t> LeaseTable::fail(std::uint64_t shard) {
             ++accepted_count_;
             lost.push_back(item);
         } else {
-            returned_.push_back({{item, item + 1}, at->second.rank});
+            returned_.push_back({{item, item + 1}, failed.rank});
         }
     }
     return lost;

@@ -3,10 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "cambrian/distributed/generation/first_shares.hpp"
@@ -93,8 +91,17 @@ class LeaseTable {
         Shard shard;
         int rank = 0;
         Time deadline;
-        bool leased = true;
+        bool leased = false;
     };
+    /// Items of a rank.
+    struct Load {
+        std::size_t leased = 0;  ///< It has not answered yet.
+        std::size_t issued = 0;  ///< In all.
+    };
+    /// Whether a shard is of this table, and where it is.
+    [[nodiscard]] bool has(std::uint64_t shard) const;
+    [[nodiscard]] std::size_t place_of(std::uint64_t shard) const;
+    [[nodiscard]] Load& load_of(int rank);
     struct Returned {
         OrderRange items;
         std::optional<int> avoid;  ///< The rank on which they failed.
@@ -111,7 +118,7 @@ class LeaseTable {
     [[nodiscard]] OrderRange take_fresh(int rank, std::size_t count, std::size_t least);
 
     std::size_t shard_size_;
-    std::uint64_t next_shard_;
+    std::uint64_t first_shard_;
     std::vector<OrderRange> fresh_;  ///< Of each rank; one for all of them where none has its own.
     bool shared_ = false;
     std::size_t fresh_count_;
@@ -119,13 +126,8 @@ class LeaseTable {
     std::vector<char> accepted_;
     std::vector<std::uint8_t> failures_;
     std::deque<Returned> returned_;
-    std::map<std::uint64_t, Held> held_;
-    /// Items of a rank.
-    struct Load {
-        std::size_t leased = 0;  ///< It has not answered yet.
-        std::size_t issued = 0;  ///< In all.
-    };
-    std::unordered_map<int, Load> loads_;
+    std::vector<Held> held_;   ///< By the number of the shard, from the first on.
+    std::vector<Load> loads_;  ///< By rank, as far as some had shards.
 };
 
 }  // namespace cambrian::distributed
