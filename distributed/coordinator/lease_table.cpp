@@ -21,6 +21,12 @@ std::size_t guided_size(std::size_t fair, const ShardLimits& limits) {
     return std::min(size, std::max(limits.largest, std::size_t{1}));
 }
 
+std::size_t least_rest(std::size_t fair, std::size_t size, const ShardLimits& limits) {
+    constexpr std::size_t eighth = 8;
+    return limits.whole ? std::max(limits.smallest, fair / eighth)
+                        : std::min(limits.smallest, fair - std::min(fair, size) + 1);
+}
+
 LeaseTable::LeaseTable(std::size_t items, std::uint64_t first_shard, std::size_t shard_size,
                        std::span<const OrderRange> zones)
     : shard_size_(shard_size),
@@ -85,7 +91,7 @@ OrderRange LeaseTable::next_fresh(int rank, const ShardLimits& limits) {
         const std::size_t rest = items_of_share(limits.share, limits.ranks, remaining);
         const std::size_t fair = std::min(remaining, left > 0 ? left : rest);
         count = guided_size(fair, limits);
-        least = shared_ ? 0 : std::min(limits.smallest, fair - std::min(fair, count) + 1);
+        least = shared_ ? 0 : least_rest(fair, count, limits);
     }
     return take_fresh(rank, count, least);
 }
@@ -144,7 +150,7 @@ LeaseTable::Load& LeaseTable::load_of(int rank) {
 }
 
 void LeaseTable::renew(int rank, std::uint64_t shard, Time deadline) {
-    if (has(shard) && holder(shard) == rank && held_[place_of(shard)].leased) {
+    if (leased(shard) && holder(shard) == rank) {
         held_[place_of(shard)].deadline = deadline;
     }
 }
@@ -206,7 +212,7 @@ bool LeaseTable::accept(std::uint64_t shard) {
 
 std::vector<std::size_t> LeaseTable::fail(std::uint64_t shard) {
     // A lapsed shard is already with somebody else, who decides.
-    if (!has(shard) || !held_[place_of(shard)].leased) {
+    if (!leased(shard)) {
         return {};
     }
     Held& failed = held_[place_of(shard)];

@@ -32,6 +32,9 @@ struct ShardLimits {
 /// `whole`), within the limits.
 /// @param fair items that the rank is to have, of those that are left.
 [[nodiscard]] std::size_t guided_size(std::size_t fair, const ShardLimits& limits);
+/// How many items are not left behind where such a shard is cut off: for a GPU a second shard costs
+/// more than an eighth of its share; others get no more than they are to have.
+[[nodiscard]] std::size_t least_rest(std::size_t fair, std::size_t size, const ShardLimits& limits);
 /// A part of items, rounded up. @param share 0: that of one of `ranks` equal ones.
 [[nodiscard]] std::size_t items_of_share(double share, std::size_t ranks, std::size_t items);
 
@@ -71,6 +74,10 @@ class LeaseTable {
     [[nodiscard]] const Shard* find(std::uint64_t shard) const;
     /// Whether a rank has a shard that it has not answered yet.
     [[nodiscard]] bool busy(int rank) const;
+    /// Whether the rank that was given a shard has it still, and has not answered.
+    [[nodiscard]] bool leased(std::uint64_t shard) const {
+        return has(shard) && held_[place_of(shard)].leased;
+    }
     /// The rank that was given a shard of this table.
     [[nodiscard]] int holder(std::uint64_t shard) const;
     /// The holder answered: the shard needs no lease any more, and its items are evaluated. False,

@@ -582,7 +582,6 @@ bool Scheduler::deliver(int rank, std::uint64_t shard, const ShardScores& scores
         return false;  // Of a generation that others have finished.
     }
     check_scores(rank, *progress, *issued, scores);
-    progress->unasked.erase(rank);
     if (!progress->leases.accept(shard)) {
         return false;
     }

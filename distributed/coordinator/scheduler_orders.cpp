@@ -121,8 +121,7 @@ std::vector<FirstShare> Scheduler::first_shares(std::span<const std::uint32_t> r
         const ShardLimits its = limits(static_cast<int>(rank), former);
         const std::size_t fair = items_of_share(its.share_of_all, its.ranks, former.items());
         const std::size_t births = fixed > 0 ? fixed : guided_size(fair, its);
-        const std::size_t least =
-            fixed > 0 ? 0 : std::min(its.smallest, fair - std::min(fair, births) + 1);
+        const std::size_t least = fixed > 0 ? 0 : least_rest(fair, births, its);
         shares.push_back({static_cast<std::uint32_t>(births), static_cast<std::uint32_t>(least)});
     }
     return shares;
@@ -164,10 +163,10 @@ void Scheduler::repeat_first_share(int rank, std::span<const std::uint64_t> held
     if (!heard && waited < experiment_.distribution.lease_seconds / heartbeats_in_a_lease) {
         return;
     }
-    const Shard* shard = round.leases.find(given->second.shard);
-    if (!heard && shard != nullptr) {
+    if (!heard && round.leases.leased(given->second.shard)) {
         peer(rank).digest = {};  // It needs all of it.
-        send(communicator_, rank, order_of(rank, {round, *shard}));
+        const Shard& shard = *round.leases.find(given->second.shard);
+        send(communicator_, rank, order_of(rank, {round, shard}));
     }
     round.unasked.erase(given);
 }

@@ -289,11 +289,11 @@ class Worker {
 
     /// Orders that came before what leads to their round.
     void take_early_orders() {
+        round_deadline_ = Clock::time_point::max();
         for (ShardOrder& order : std::exchange(early_orders_, {})) {
             held_.erase(order.shard);
             take_shard(std::move(order));
         }
-        round_deadline_ = Clock::time_point::max();
     }
 
     void take_shard(ShardOrder order) {

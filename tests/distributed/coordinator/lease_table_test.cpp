@@ -245,6 +245,34 @@ TEST(LeaseTable, LeavesNoRestThatIsDoneBeforeTheNextShardComes) {
     EXPECT_EQ(leases.issue(1, limits, start)->items.size(), 1U);
 }
 
+TEST(LeaseTable, GpuTakesMoreThanItsShareBeforeItTakesTwice) {
+    const std::vector<OrderRange> zones{{0, 53}, {53, 100}};
+    LeaseTable leases(100, 1, 0, zones);
+    const ShardLimits limits{2, 1, 1000, 0.5, 0.5, true};
+    EXPECT_EQ(leases.issue(0, limits, start)->items, (OrderRange{0, 53}));
+    EXPECT_EQ(leases.issue(1, limits, start)->items, (OrderRange{53, 100}));
+    EXPECT_TRUE(leases.exhausted());
+    // One that is much slower than it was leaves the rest to the other.
+    const std::vector<OrderRange> halves{{0, 50}, {50, 100}};
+    LeaseTable uneven(100, 1, 0, halves);
+    EXPECT_EQ(uneven.issue(0, {2, 1, 1000, 0.3, 0.3, true}, start)->items, (OrderRange{0, 30}));
+    EXPECT_EQ(uneven.issue(1, {2, 1, 1000, 0.7, 0.7, true}, start)->items, (OrderRange{50, 100}));
+    EXPECT_FALSE(uneven.exhausted());
+}
+
+TEST(LeaseTable, LeaseOfAShardEndsWithItsAnswerOrInTime) {
+    LeaseTable leases(4, 1, 2);
+    const auto first = leases.issue(1, ranks(2), start);
+    const auto second = leases.issue(2, ranks(2), start + seconds(9));
+    EXPECT_TRUE(leases.leased(first->id));
+    static_cast<void>(leases.expire(start + seconds(1)));
+    EXPECT_FALSE(leases.leased(first->id));
+    EXPECT_TRUE(leases.leased(second->id));
+    EXPECT_TRUE(leases.accept(second->id));
+    EXPECT_FALSE(leases.leased(second->id));
+    EXPECT_FALSE(leases.leased(77));
+}
+
 TEST(LeaseTable, NothingBelongsToARankWhereNobodyHasParents) {
     LeaseTable leases(10, 1, 0);
     EXPECT_FALSE(leases.give(0, {4, 0}, start));
