@@ -273,6 +273,9 @@ void Scheduler::follow(Record record, bool goes_on) {
     while (steps_.size() > follower_.open()) {
         steps_.pop_front();
     }
+    for (const auto& [rank, share] : progress_.front().unasked) {
+        ++peer(rank).room;  // It has not heard of the round, and never will.
+    }
     progress_.pop_front();
     talk_.fade();
     lease_first_shares(end);
@@ -509,6 +512,9 @@ void Scheduler::take_own_results() {
 }
 
 void Scheduler::take_result(JobResult result) {
+    if (crew_) {
+        ++crew_->age;
+    }
     if (result.failure) {
         if (rank_lost(result.failure)) {
             std::rethrow_exception(result.failure);
@@ -575,12 +581,20 @@ void Scheduler::check_scores(int rank, const Progress& progress, const Shard& sh
     }
 }
 
+void Scheduler::hear_of(Progress& round, int rank, std::uint64_t shard) {
+    const auto given = round.unasked.find(rank);
+    if (given != round.unasked.end() && given->second.shard == shard) {
+        round.unasked.erase(given);
+    }
+}
+
 bool Scheduler::deliver(int rank, std::uint64_t shard, const ShardScores& scores) {
     Progress* progress = progress_of(shard);
     const Shard* issued = progress != nullptr ? progress->leases.find(shard) : nullptr;
     if (issued == nullptr) {
         return false;  // Of a generation that others have finished.
     }
+    hear_of(*progress, rank, shard);
     check_scores(rank, *progress, *issued, scores);
     if (!progress->leases.accept(shard)) {
         return false;
@@ -655,6 +669,7 @@ void Scheduler::fail_shard(int rank, std::uint64_t shard, const std::string& tex
     if (issued == nullptr || progress->leases.holder(shard) != rank) {
         return;
     }
+    hear_of(*progress, rank, shard);
     consider_all();
     // The scores of what failed twice are the worst already, with which all begin.
     for (std::size_t item : progress->leases.fail(shard)) {

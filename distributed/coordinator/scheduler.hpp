@@ -135,7 +135,8 @@ class Scheduler {
         bool known = false;   ///< It said handshake.
         bool silent = false;  ///< Its lease lapsed: nothing is sent until it speaks.
         bool left = false;
-        bool eager = false;  ///< There may be something for it, see eager_.
+        bool diverged = false;  ///< It came to another state once: it begins nothing unasked.
+        bool eager = false;     ///< There may be something for it, see eager_.
         std::uint32_t room = 0;
         std::uint64_t damaged = 0;  ///< Messages that could not be read.
         Handshake handshake;
@@ -234,6 +235,8 @@ class Scheduler {
     /// How many births of the next round these ranks begin with; none: they wait for orders.
     [[nodiscard]] std::vector<FirstShare> first_shares(std::span<const std::uint32_t> ranks);
     void lease_first_shares(const RoundEnd& end);
+    /// A rank has spoken of what it was to begin with.
+    static void hear_of(Progress& round, int rank, std::uint64_t shard);
     /// A rank that lives and does not hold what it was to begin with has not heard of the round:
     /// it is told by an order.
     void repeat_first_share(int rank, std::span<const std::uint64_t> held);
@@ -259,6 +262,8 @@ class Scheduler {
     /// @param held the shards that a rank says it works on.
     void renew_leases(int rank, std::span<const std::uint64_t> held);
     void take_request(int rank, Request request);
+    /// A rank came to another state of the newest round: nothing of it counts, and it is told all.
+    void refuse_diverged(int rank);
     void take_failure(int rank, const ShardFailure& failure);
     void answer(int rank, const GenomeRequest& request);
     void watch_leases();

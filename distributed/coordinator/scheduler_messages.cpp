@@ -141,12 +141,34 @@ void Scheduler::take_request(int rank, Request request) {
     Peer& worker = peer(rank);
     worker.room = std::min(worker.room + std::min(request.room, largest_room), largest_room);
     worker.digest = request.digest;
+    const Round& newest = *follower_.newest();
+    // What a rank begins unasked it compares with nobody: orders carry the digest, a record cannot.
+    const bool diverged =
+        request.generation == newest.generation() && request.digest != newest.digest;
+    if (diverged && !request.results.empty()) {
+        refuse_diverged(rank);
+    }
     for (const ShardResult& result : request.results) {
-        static_cast<void>(deliver(rank, result.shard, result.scores));
+        if (!diverged) {
+            static_cast<void>(deliver(rank, result.shard, result.scores));
+        }
         seconds_[static_cast<std::size_t>(rank)] += result.cost;
         note_speed(rank, result.cost, result.scores.scores.size());
         talk_.shards += 1.0;
     }
+}
+
+void Scheduler::refuse_diverged(int rank) {
+    peer(rank).diverged = true;
+    for (Progress& round : progress_) {
+        round.leases.withdraw(rank);
+        round.unasked.erase(rank);
+    }
+    consider_all();
+    reporter_.warning(fmt::format(
+        "the scores of {} do not count (it came to another state of the run: its build or its "
+        "memory differs) run without its host if it goes on",
+        title(rank)));
 }
 
 void Scheduler::take_failure(int rank, const ShardFailure& failure) {

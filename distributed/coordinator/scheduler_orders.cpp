@@ -118,6 +118,10 @@ std::vector<FirstShare> Scheduler::first_shares(std::span<const std::uint32_t> r
     const LeaseTable& former = progress_.front().leases;
     std::vector<FirstShare> shares;
     for (const std::uint32_t rank : ranks) {
+        if (peers_[rank].diverged) {
+            shares.emplace_back();
+            continue;
+        }
         const ShardLimits its = limits(static_cast<int>(rank), former);
         const std::size_t fair = items_of_share(its.share_of_all, its.ranks, former.items());
         const std::size_t births = fixed > 0 ? fixed : guided_size(fair, its);
@@ -167,6 +171,8 @@ void Scheduler::repeat_first_share(int rank, std::span<const std::uint64_t> held
         peer(rank).digest = {};  // It needs all of it.
         const Shard& shard = *round.leases.find(given->second.shard);
         send(communicator_, rank, order_of(rank, {round, shard}));
+    } else if (!heard) {
+        ++peer(rank).room;  // Others have it.
     }
     round.unasked.erase(given);
 }

@@ -171,6 +171,7 @@ class Worker {
             case MessageKind::shard:
                 begin_log();
                 take_shard(decode_message<ShardOrder>(message.payload, source));
+                take_early_end();
                 return;
             case MessageKind::stop: {
                 const Stop stop = decode_message<Stop>(message.payload, source);
@@ -251,6 +252,15 @@ class Worker {
                 communicator_.send(static_cast<int>(rank), RoundEnd::kind, payload);
             }
         }
+        if (end.record.generation > follower_.round()->generation()) {
+            early_end_ = end;  // It has overtaken the one before, which came another way.
+        } else {
+            follow(end);
+        }
+    }
+
+    /// Moves to the round after a record, if this rank is not there yet, and begins it.
+    void follow(const RoundEnd& end) {
         if (end.record.generation == follower_.round()->generation()) {
             retired_ = follower_.apply(end.record);
             give_back(pending_.give_up_before(follower_.round()->generation()), {});
@@ -260,6 +270,13 @@ class Worker {
             take_first_share(end);
         }
         take_early_orders();
+        take_early_end();
+    }
+
+    void take_early_end() {
+        if (early_end_ && early_end_->record.generation <= follower_.round()->generation()) {
+            follow(*std::exchange(early_end_, std::nullopt));
+        }
     }
 
     /// What this rank begins a round with unasked.
@@ -352,7 +369,7 @@ class Worker {
     }
 
     void accept_shard(ShardOrder order) {
-        if (held_.contains(order.shard)) {
+        if (held_.contains(order.shard) || begun_.contains(order.shard)) {
             return;  // It was told twice.
         }
         const OrderRange births{order.begin, order.end};
@@ -471,6 +488,9 @@ class Worker {
                                    order.children[i].bytes, "the coordinator")),
                                order.children[i].retries};
         });
+        begun_.erase(begun_.begin(),
+                     begun_.lower_bound(first_shard_of(follower_.round()->generation())));
+        begun_.insert(order.shard);
         compute_.submit(std::move(job));
     }
 
@@ -560,6 +580,8 @@ class Worker {
     ThreadPool& threads_;
     Follower follower_;
     PendingShards pending_;
+    std::set<std::uint64_t> begun_;         ///< Shards of open rounds that were begun here.
+    std::optional<RoundEnd> early_end_;     ///< Of a round that this rank has not come to.
     std::vector<ShardOrder> early_orders_;  ///< Of a round that this rank has not heard of.
     Clock::time_point round_deadline_ = Clock::time_point::max();  ///< Then it asks for it.
     std::shared_ptr<const void> retired_;

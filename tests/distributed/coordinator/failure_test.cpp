@@ -7,6 +7,7 @@
 #include <cmath>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 
@@ -243,8 +244,10 @@ TEST(Impostor, NoiseInSoundFramesChangesNoByte) {
 }
 
 /// Answers shards of founders with scores changed by `change`, until it hears the stop.
+/// @param state that it says it has come to; nothing: that of the order.
 void answer_falsely(Communicator& communicator, const Handshake& handshake,
-                    const std::function<void(ShardScores&)>& change) {
+                    const std::function<void(ShardScores&)>& change,
+                    std::optional<Hash128> state = std::nullopt) {
     send(communicator, 0, Request{1, 0, {}, {}});
     send(communicator, 0, handshake);
     for (;;) {
@@ -265,7 +268,7 @@ void answer_falsely(Communicator& communicator, const Handshake& handshake,
                                  std::vector<std::uint64_t>(births),
                                  std::vector<std::uint32_t>(births)};
         change(result.scores);
-        send(communicator, 0, Request{0, 0, {}, {result}});
+        send(communicator, 0, Request{0, order.generation, state.value_or(order.digest), {result}});
     }
 }
 
@@ -303,6 +306,21 @@ TEST(Impostor, FalseScoresAreRefusedAndDoneAgain) {
                     testing::Contains(HasSubstr(lies[lie].second)));
         EXPECT_EQ(expected, results_of(experiment.directory));
     }
+}
+
+TEST(Impostor, ThatComesToAnotherStateIsNotBelieved) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "whole");
+    static_cast<void>(launch(experiment, {}));
+    const std::string expected = results_of(experiment.directory);
+    experiment.directory = place.path() / "run";
+    const auto play = [](Communicator& communicator, const Handshake& handshake) {
+        answer_falsely(
+            communicator, handshake, [](ShardScores&) {}, Hash128{1, 2});
+    };
+    EXPECT_THAT(run_with_impostor(experiment, play),
+                testing::Contains(HasSubstr("do not count (it came to another state")));
+    EXPECT_EQ(expected, results_of(experiment.directory));
 }
 
 TEST(Impostor, LosesTheDeviceAndLeavesTheRestToOthers) {

@@ -333,6 +333,42 @@ TEST_F(WorkerTest, TakesItsFirstShareAlsoWhereAnOrderHasLedItToTheRound) {
     expect_result(coordinator, first_shard_of(1));
 }
 
+TEST_F(WorkerTest, DoesAFirstShareOnceThatItHearsOfAfterItsAnswer) {
+    round_ = second_round(experiment_, 1);
+    PlayedCoordinator coordinator(experiment_);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    coordinator.say(order_of(*round_, first_shard_of(1)));
+    coordinator.say(answer_to(*coordinator.hear<GenomeRequest>()));
+    expect_result(coordinator, first_shard_of(1));
+    const auto births = static_cast<std::uint32_t>(round_->strategy->births());
+    coordinator.say_as_third(
+        RoundEnd{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {1}, 1, {{1, 0}}});
+    coordinator.say(order_of(*round_, first_shard_of(1) + 3));
+    expect_result(coordinator, first_shard_of(1) + 3);
+}
+
+TEST_F(WorkerTest, FollowsARoundWhoseEndHasOvertakenTheOneBefore) {
+    const SharedRound second = second_round(experiment_, 1);
+    ThreadPool threads(1);
+    evolve::Scores scores(second->strategy->births());
+    std::ranges::fill(scores.fitness, 1.0);
+    std::ranges::fill(scores.status, evolve::Status::ok);
+    const auto births = static_cast<std::uint32_t>(second->strategy->births());
+    const auto evaluated = static_cast<std::uint32_t>(second->order.size());
+    const Record first{0, decision_of_founders(experiment_), {{births, 1}}};
+    const Record next{1, second->strategy->decide(scores, threads), {{evaluated, 1}}};
+    PlayedCoordinator coordinator(experiment_);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    coordinator.say_as_third(RoundEnd{0, next, {1}, 1, {{1, 0}}});
+    coordinator.say_as_third(RoundEnd{0, first, {1}, 1});
+    // It begins the third: what was made in the second it lacks.
+    const auto request = coordinator.hear<GenomeRequest>();
+    ASSERT_TRUE(request);
+    EXPECT_TRUE(std::ranges::all_of(request->origins, [&](evolve::BirthId origin) {
+        return origin < second->strategy->first_birth() + births;
+    }));
+}
+
 TEST_F(WorkerTest, AsksTheCoordinatorForARoundThatNobodyTellsIt) {
     PlayedCoordinator coordinator(experiment_);
     ASSERT_TRUE(coordinator.hear<Request>());
