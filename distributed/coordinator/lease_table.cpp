@@ -21,7 +21,7 @@ std::size_t guided_size(std::size_t fair, const ShardLimits& limits) {
     return std::min(size, std::max(limits.largest, std::size_t{1}));
 }
 
-std::size_t least_rest(std::size_t fair, std::size_t size, const ShardLimits& limits) {
+std::size_t smallest_rest_of(std::size_t fair, std::size_t size, const ShardLimits& limits) {
     constexpr std::size_t eighth = 8;
     return limits.whole ? std::max(limits.smallest, fair / eighth)
                         : std::min(limits.smallest, fair - std::min(fair, size) + 1);
@@ -79,7 +79,7 @@ std::optional<OrderRange> LeaseTable::next_returned(int rank, std::size_t ranks)
 OrderRange LeaseTable::next_fresh(int rank, const ShardLimits& limits) {
     const std::size_t remaining = fresh_count_;
     std::size_t count = shard_size_;
-    std::size_t least = 0;
+    std::size_t smallest_rest = 0;
     if (count == 0) {
         // What it has not had yet of its part of all; later what others are too slow for.
         const std::size_t own = items_of_share(limits.share_of_all, limits.ranks, items());
@@ -91,17 +91,17 @@ OrderRange LeaseTable::next_fresh(int rank, const ShardLimits& limits) {
         const std::size_t rest = items_of_share(limits.share, limits.ranks, remaining);
         const std::size_t fair = std::min(remaining, left > 0 ? left : rest);
         count = guided_size(fair, limits);
-        least = shared_ ? 0 : least_rest(fair, count, limits);
+        smallest_rest = shared_ ? 0 : smallest_rest_of(fair, count, limits);
     }
-    return take_fresh(rank, count, least);
+    return take_fresh(rank, count, smallest_rest);
 }
 
-OrderRange LeaseTable::take_fresh(int rank, std::size_t count, std::size_t least) {
+OrderRange LeaseTable::take_fresh(int rank, std::size_t count, std::size_t smallest_rest) {
     const auto own = static_cast<std::size_t>(rank);
     const bool has_own = !shared_ && own < fresh_.size() && fresh_[own].size() > 0;
     OrderRange& from =
         has_own ? fresh_[own] : *std::ranges::max_element(fresh_, {}, &OrderRange::size);
-    OrderRange taken{from.begin, from.begin + taken_of(from, count, least)};
+    OrderRange taken{from.begin, from.begin + taken_of(from, count, smallest_rest)};
     if (has_own || shared_) {
         from.begin = taken.end;
     } else {

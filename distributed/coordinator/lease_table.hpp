@@ -32,9 +32,10 @@ struct ShardLimits {
 /// `whole`), within the limits.
 /// @param fair items that the rank is to have, of those that are left.
 [[nodiscard]] std::size_t guided_size(std::size_t fair, const ShardLimits& limits);
-/// How many items are not left behind where such a shard is cut off: for a GPU a second shard costs
-/// more than an eighth of its share; others get no more than they are to have.
-[[nodiscard]] std::size_t least_rest(std::size_t fair, std::size_t size, const ShardLimits& limits);
+/// Fewer items than that are not left over where such a shard is cut off: for a GPU a second shard
+/// costs more than an eighth of its share; others get no more than they are to have.
+[[nodiscard]] std::size_t smallest_rest_of(std::size_t fair, std::size_t size,
+                                           const ShardLimits& limits);
 /// A part of items, rounded up. @param share 0: that of one of `ranks` equal ones.
 [[nodiscard]] std::size_t items_of_share(double share, std::size_t ranks, std::size_t items);
 
@@ -122,7 +123,7 @@ class LeaseTable {
     [[nodiscard]] OrderRange unfinished(OrderRange items) const;
     [[nodiscard]] OrderRange next_fresh(int rank, const ShardLimits& limits);
     /// About `count` items that nobody has had, see taken_of().
-    [[nodiscard]] OrderRange take_fresh(int rank, std::size_t count, std::size_t least);
+    [[nodiscard]] OrderRange take_fresh(int rank, std::size_t count, std::size_t smallest_rest);
 
     std::size_t shard_size_;
     std::uint64_t first_shard_;

@@ -442,9 +442,6 @@ ShardLimits Scheduler::limits(int rank, const LeaseTable& leases) {
     const double own_speed = speed_of(peer(rank), crew().mean);
     limits.share = std::min(1.0, own_speed / crew().free);
     limits.share_of_all = own_speed / crew().speed;
-    if (limits.whole) {
-        crew_.reset();  // It has no room any more.
-    }
     if (!speed.known()) {
         limits.largest = limits.whole ? leases.items() : first_shard;
         return limits;
@@ -454,7 +451,8 @@ ShardLimits Scheduler::limits(int rank, const LeaseTable& leases) {
     };
     // When all ranks ask at once, the last gets its answer before it has done what it has.
     const double answers = static_cast<double>(crew().ranks) * talk_.seconds_of_shard();
-    limits.smallest = births_in(std::max(shortest_shard_seconds, answers));
+    limits.smallest =
+        births_in(std::clamp(answers, shortest_shard_seconds, 0.5 * longest_shard_seconds));
     limits.largest = births_in(limits.whole ? longest_gpu_shard_seconds : longest_shard_seconds);
     return limits;
 }
@@ -489,6 +487,9 @@ std::optional<Scheduler::Assignment> Scheduler::next_shard(int rank, Clock::time
             continue;
         }
         if (const auto shard = round.leases.issue(rank, limits(rank, round.leases), deadline)) {
+            if (has_gpu(rank)) {
+                crew_.reset();  // It has no room any more.
+            }
             return Assignment{round, *shard};
         }
     }
@@ -534,147 +535,6 @@ void Scheduler::report_progress() {
         last_progress_ = now;
         const Progress& told = progress_.front();
         reporter_.progressed(told.round->generation(), told.leases.accepted(), told.leases.items());
-    }
-}
-
-void Scheduler::check_scores(int rank, const Progress& progress, const Shard& shard,
-                             const ShardScores& scores) const {
-    const auto refuse = [&](std::string_view why) {
-        throw InputError(
-            fmt::format("the scores of shard {} from rank {} are refused ({}) check "
-                        "that every rank runs the same program",
-                        shard.id, rank, why));
-    };
-    const std::size_t births = shard.items.size();
-    if (progress.leases.holder(shard.id) != rank || scores.scores.fitness.size() != births ||
-        scores.scores.status.size() != births) {
-        refuse("the rank was given another shard");
-    }
-    const Round& round = *progress.round;
-    const std::vector<std::uint32_t>& species = scores.scores.species;
-    if (species.size() != (round.kinship.empty() ? 0 : births)) {
-        refuse("they tell of species as the strategy does not");
-    }
-    if (scores.scores.complexity.size() != (round.regulated ? births : 0)) {
-        refuse("they tell of complexity as the strategy does not ask");
-    }
-    for (std::size_t i = 0; i < species.size(); ++i) {
-        const std::uint32_t position = round.order[shard.items.begin + i];
-        const evolve::Kinship& kinship = round.kinship[kinship_at(round, position)];
-        if (species[i] != evolve::unmatched && species[i] >= kinship.representatives.size()) {
-            refuse("a birth is of a species that is not there");
-        }
-    }
-    const bool details = experiment_.log.individuals != LoggedIndividuals::none;
-    for (const std::size_t column :
-         {scores.details.env_steps.size(), scores.details.parameters.size(),
-          scores.details.retries.size()}) {
-        if (column != (details ? births : 0)) {
-            refuse("its columns differ in length");
-        }
-    }
-    for (std::size_t i = 0; i < births; ++i) {
-        const double fitness = scores.scores.fitness[i];
-        if (scores.scores.valid(i) ? !std::isfinite(fitness) : fitness != evolve::worst_fitness) {
-            refuse("a fitness contradicts its status");
-        }
-    }
-}
-
-void Scheduler::hear_of(Progress& round, int rank, std::uint64_t shard) {
-    const auto given = round.unasked.find(rank);
-    if (given != round.unasked.end() && given->second.shard == shard) {
-        round.unasked.erase(given);
-    }
-}
-
-bool Scheduler::deliver(int rank, std::uint64_t shard, const ShardScores& scores) {
-    Progress* progress = progress_of(shard);
-    const Shard* issued = progress != nullptr ? progress->leases.find(shard) : nullptr;
-    if (issued == nullptr) {
-        return false;  // Of a generation that others have finished.
-    }
-    hear_of(*progress, rank, shard);
-    check_scores(rank, *progress, *issued, scores);
-    if (!progress->leases.accept(shard)) {
-        return false;
-    }
-    std::fill_n(progress->ranks.begin() + static_cast<std::ptrdiff_t>(issued->items.begin),
-                issued->items.size(), static_cast<std::uint32_t>(rank));
-    note_scores(*progress, issued->items, scores);
-    return true;
-}
-
-void Scheduler::note_scores(Progress& progress, OrderRange items, const ShardScores& shard) {
-    const Round& round = *progress.round;
-    GenerationResults& results = progress.results;
-    results.env_steps += shard.env_steps;
-    results.retries += shard.retries;
-    const bool details = !shard.details.parameters.empty();
-    if (details && results.details.parameters.empty()) {
-        results.details.env_steps.resize(results.scores.size());
-        results.details.parameters.resize(results.scores.size());
-        results.details.retries.resize(results.scores.size());
-    }
-    std::optional<std::uint32_t> best;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-        const std::uint32_t position = round.order[items.begin + i];
-        results.scores.fitness[position] = shard.scores.fitness[i];
-        results.scores.status[position] = shard.scores.status[i];
-        if (!shard.scores.species.empty()) {
-            results.scores.species[position] = shard.scores.species[i];
-        }
-        if (!shard.scores.complexity.empty()) {
-            results.scores.complexity[position] = shard.scores.complexity[i];
-        }
-        if (details) {
-            results.details.env_steps[position] = shard.details.env_steps[i];
-            results.details.parameters[position] = shard.details.parameters[i];
-            results.details.retries[position] = shard.details.retries[i];
-        }
-        const double fitness = shard.scores.fitness[i];
-        if (shard.scores.valid(i) &&
-            (!best || fitness > results.scores.fitness[*best] ||
-             (fitness == results.scores.fitness[*best] && position < *best))) {
-            best = position;
-        }
-    }
-    if (best) {
-        results.bests.push_back(
-            {*best, shard.parameters_of_best, shard.bytes_of_best, shard.products_of_best});
-    }
-}
-
-void Scheduler::warn_of_failure(Progress& progress, std::uint32_t position,
-                                const std::string& text) {
-    // A cause that all share would fill the console; generations.csv counts them.
-    constexpr std::uint64_t max_warnings = 3;
-    const Round& round = *progress.round;
-    ++progress.failures;
-    if (progress.failures <= max_warnings) {
-        reporter_.warning(fmt::format(
-            "birth {} of generation {} cannot be evaluated ({}) it gets the worst fitness",
-            round.strategy->first_birth() + position, round.generation(), text));
-    } else if (progress.failures == max_warnings + 1) {
-        reporter_.warning(fmt::format(
-            "more births of generation {} cannot be evaluated (after {} they are only counted) see "
-            "the column invalid of generations.csv",
-            round.generation(), max_warnings));
-    }
-}
-
-void Scheduler::fail_shard(int rank, std::uint64_t shard, const std::string& text) {
-    Progress* progress = progress_of(shard);
-    const Shard* issued = progress != nullptr ? progress->leases.find(shard) : nullptr;
-    if (issued == nullptr || progress->leases.holder(shard) != rank) {
-        return;
-    }
-    hear_of(*progress, rank, shard);
-    consider_all();
-    // The scores of what failed twice are the worst already, with which all begin.
-    for (std::size_t item : progress->leases.fail(shard)) {
-        progress->ranks[item] = static_cast<std::uint32_t>(rank);
-        warn_of_failure(*progress, progress->round->order[item], text);
     }
 }
 

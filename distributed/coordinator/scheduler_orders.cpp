@@ -125,8 +125,9 @@ std::vector<FirstShare> Scheduler::first_shares(std::span<const std::uint32_t> r
         const ShardLimits its = limits(static_cast<int>(rank), former);
         const std::size_t fair = items_of_share(its.share_of_all, its.ranks, former.items());
         const std::size_t births = fixed > 0 ? fixed : guided_size(fair, its);
-        const std::size_t least = fixed > 0 ? 0 : least_rest(fair, births, its);
-        shares.push_back({static_cast<std::uint32_t>(births), static_cast<std::uint32_t>(least)});
+        const std::size_t smallest_rest = fixed > 0 ? 0 : smallest_rest_of(fair, births, its);
+        shares.push_back(
+            {static_cast<std::uint32_t>(births), static_cast<std::uint32_t>(smallest_rest)});
     }
     return shares;
 }

@@ -22,16 +22,16 @@ namespace cambrian::distributed {
 /// How many births a rank begins with.
 struct FirstShare {
     std::uint32_t births = 0;
-    std::uint32_t least = 0;  ///< Fewer than these are not left behind.
+    std::uint32_t smallest_rest = 0;  ///< Fewer births than that are not left over.
     bool operator==(const FirstShare&) const = default;
 };
 
 /// How many items of a range are taken where `wanted` are: the rest, too, if it is less than
-/// `least`, since a shard of so few would be done before the next one comes.
+/// `smallest_rest`, since a shard of so few would be done before the next one comes.
 [[nodiscard]] inline std::size_t taken_of(const OrderRange& range, std::size_t wanted,
-                                          std::size_t least) {
+                                          std::size_t smallest_rest) {
     const std::size_t taken = std::min(wanted, range.size());
-    return taken > 0 && range.size() - taken < least ? range.size() : taken;
+    return taken > 0 && range.size() - taken < smallest_rest ? range.size() : taken;
 }
 
 /// The first of the births that belong to a rank.
@@ -41,7 +41,7 @@ struct FirstShare {
         return {};
     }
     const OrderRange& zone = zones[rank];
-    return {zone.begin, zone.begin + taken_of(zone, share.births, share.least)};
+    return {zone.begin, zone.begin + taken_of(zone, share.births, share.smallest_rest)};
 }
 
 }  // namespace cambrian::distributed

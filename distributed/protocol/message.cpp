@@ -363,7 +363,7 @@ void write(ArchiveWriter& archive, const RoundEnd& message) {
     std::vector<std::uint32_t> shares;
     for (const FirstShare& share : message.shares) {
         shares.push_back(share.births);
-        shares.push_back(share.least);
+        shares.push_back(share.smallest_rest);
     }
     write_all<std::uint32_t>(archive, shares);
     write_all<std::uint32_t>(archive, message.absent);

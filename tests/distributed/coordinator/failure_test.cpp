@@ -308,27 +308,29 @@ TEST(Impostor, FalseScoresAreRefusedAndDoneAgain) {
     }
 }
 
-TEST(Impostor, ThatComesToAnotherStateIsNotBelieved) {
+/// What a run says that has an impostor; its bytes are to be those of a run alone.
+std::vector<std::string> warnings_of_same_bytes(
+    const std::function<void(Communicator&, const Handshake&)>& play) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment(place.path() / "whole");
     static_cast<void>(launch(experiment, {}));
     const std::string expected = results_of(experiment.directory);
     experiment.directory = place.path() / "run";
+    const std::vector<std::string> warnings = run_with_impostor(experiment, play);
+    EXPECT_EQ(expected, results_of(experiment.directory));
+    return warnings;
+}
+
+TEST(Impostor, ThatComesToAnotherStateIsNotBelieved) {
     const auto play = [](Communicator& communicator, const Handshake& handshake) {
         answer_falsely(
             communicator, handshake, [](ShardScores&) {}, Hash128{1, 2});
     };
-    EXPECT_THAT(run_with_impostor(experiment, play),
+    EXPECT_THAT(warnings_of_same_bytes(play),
                 testing::Contains(HasSubstr("do not count (it came to another state")));
-    EXPECT_EQ(expected, results_of(experiment.directory));
 }
 
 TEST(Impostor, LosesTheDeviceAndLeavesTheRestToOthers) {
-    const TemporaryDirectory place;
-    Experiment experiment = xor_experiment(place.path() / "whole");
-    static_cast<void>(launch(experiment, {}));
-    const std::string expected = results_of(experiment.directory);
-    experiment.directory = place.path() / "run";
     const auto play = [](Communicator& communicator, const Handshake& handshake) {
         send(communicator, 0, Request{1, 0, {}, {}});
         send(communicator, 0, handshake);
@@ -340,9 +342,7 @@ TEST(Impostor, LosesTheDeviceAndLeavesTheRestToOthers) {
         const auto order = decode_message<ShardOrder>(message->payload, "the coordinator");
         send(communicator, 0, ShardFailure{order.shard, "the device is lost", true});
     };
-    const std::vector<std::string> warnings = run_with_impostor(experiment, play);
-    EXPECT_THAT(warnings, testing::ElementsAre(HasSubstr("leaves the run")));
-    EXPECT_EQ(expected, results_of(experiment.directory));
+    EXPECT_THAT(warnings_of_same_bytes(play), testing::ElementsAre(HasSubstr("leaves the run")));
 }
 
 TEST(Worker, GivesUpOnASilentCoordinator) {
