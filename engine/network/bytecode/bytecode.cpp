@@ -125,10 +125,10 @@ BytecodeCapacity BytecodeCapacity::joined(const BytecodeCapacity& other) const {
 }
 
 BytecodeCapacity BytecodeCapacity::rounded() const {
-    return {.words = generous(words, 64),
+    return {.words = generous(words, 32),
             .weights = generous(weights, 256),
             .state = state == 0 ? 0 : generous(state, 32),
-            .memory = generous(memory, 96),
+            .memory = generous(memory, 64),
             .neurons = neurons,
             .plastic = plastic,
             .activations = activations};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cambrian/engine/graph/graph.hpp"
@@ -50,6 +51,9 @@ struct RowOp {
 
 /// Scalar operations of a node for one row, from the shapes of one row.
 [[nodiscard]] std::int64_t row_operations(const RowSite& site);
+
+/// The variable of a text that is the state of an interpreted network.
+[[nodiscard]] std::string state_of_network(const Node& node);
 
 namespace row_split {
 RowSplit never(const RowSite& site);

@@ -102,6 +102,33 @@ std::string RowKernelText::guarded_store(ValueId id, const std::string& stores) 
                              : fmt::format("    if ({}) {{\n{}    }}\n", condition, stores);
 }
 
+bool RowKernelText::tells_who_walks_on(ValueId id) const {
+    const Graph& graph = *scan_.body;
+    while (graph.producer(id).op == Op::reshape || graph.producer(id).op == Op::broadcast)
+        id = graph.operands(graph.producer(id))[0];
+    return leaves_early() && id == input(static_cast<std::size_t>(scan_.alive_carry));
+}
+
+std::string RowKernelText::state_in_place(std::size_t index) const {
+    const Graph& graph = *scan_.body;
+    const ValueId id = input(index);
+    const auto frozen = [&](const Node& node) {
+        return node.op == Op::select && tells_who_walks_on(graph.operands(node)[0]);
+    };
+    ValueId next = output(index);
+    while (frozen(graph.producer(next))) next = graph.operands(graph.producer(next))[1];
+    const Node& network = graph.producer(next);
+    const bool state = network.op == Op::interpret && graph.operands(network)[3] == id &&
+                       next == result_of(network, 1);
+    if (!state || writer_.row_shape(id).elements() <= 1) return {};
+    std::ptrdiff_t reads = std::ranges::count(graph.outputs(), id);
+    for (const Node& node : graph.nodes()) {
+        const auto operands = graph.operands(node);
+        reads += std::ranges::count(frozen(node) ? operands.first(2) : operands, id);
+    }
+    return reads == 1 ? state_of_network(network) : std::string();
+}
+
 void RowKernelText::enter_carry(std::size_t index) {
     const ValueId id = input(index);
     const ValueInfo& info = scan_.body->value(id);
@@ -118,15 +145,17 @@ void RowKernelText::enter_carry(std::size_t index) {
                false);
     View carry = from;
     carry.kind = View::Kind::local;
-    carry.name = fmt::format("carry_{}", index);
+    const std::string state = state_in_place(index);
+    carry.name = state.empty() ? fmt::format("carry_{}", index) : state;
     carry.first = 0;
     carry.strides = row_major_strides(carry.shape);
     carry.scalar = carry.shape.elements() <= 1;
-    loads_ +=
-        fmt::format("    {}{} {}{};  // v{} {}\n", info.type == ValueType::real ? "precise " : "",
-                    glsl_type(info.type), carry.name,
-                    carry.scalar ? "" : fmt::format("[{}]", carry.shape.elements()),
-                    static_cast<std::uint32_t>(id), info.shape.text());
+    if (state.empty())
+        loads_ +=
+            fmt::format("    {}{} {}{};  // v{} {}\n",
+                        info.type == ValueType::real ? "precise " : "", glsl_type(info.type),
+                        carry.name, carry.scalar ? "" : fmt::format("[{}]", carry.shape.elements()),
+                        static_cast<std::uint32_t>(id), info.shape.text());
     std::string stores;
     for_each_element(carry.shape, [&](std::span<const Index> at) {
         loads_ +=

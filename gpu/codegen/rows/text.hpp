@@ -32,6 +32,10 @@ class RowKernelText {
 
     /// A value in memory; `rows` of it, or one for all.
     View memory(ValueId id, std::string pointer, bool invariant) const;
+    /// Whether a value is true for every row that takes the step.
+    [[nodiscard]] bool tells_who_walks_on(ValueId id) const;
+    /// The state of a network that a carry is, where nobody else reads the carry; else empty.
+    [[nodiscard]] std::string state_in_place(std::size_t index) const;
     void enter_carry(std::size_t index);
     void enter_operand(std::size_t index);
     void stack_results();

@@ -39,9 +39,14 @@ struct InterpretedRow {
     std::int64_t state = 0;
 };
 
-/// The function of that name: the interpreter for networks of these sizes.
-void need_interpreter(RowWriter& writer, const std::string& function,
-                      const InterpretAttribute& attribute, const InterpretedRow& row) {
+std::string function_of(const Node& node) {
+    return fmt::format("interpret_{}", node.first_result);
+}
+
+/// The interpreter of a node, for networks of these sizes.
+void need_interpreter(RowWriter& writer, const Node& node, const InterpretedRow& row) {
+    const auto& attribute = std::get<InterpretAttribute>(node.attributes);
+    const std::string function = function_of(node);
     // All that every device's workgroup has (32 KiB), for one network in a kernel.
     constexpr std::int64_t max_shared = 256;
     const bool shared = attribute.memory <= max_shared && !writer.has_functions("interpret_store");
@@ -60,10 +65,10 @@ void need_interpreter(RowWriter& writer, const std::string& function,
             store +
             fmt::format("#define INTERPRET_NAME {}\n#define INTERPRET_INPUTS {}\n"
                         "#define INTERPRET_OUTPUTS {}\n#define INTERPRET_STATE {}\n"
-                        "#define INTERPRET_MEMORY {}\n#define CAMBRIAN_CALL(name) own_##name\n"
-                        "{}#undef CAMBRIAN_CALL\n",
-                        function, row.inputs, attribute.outputs,
-                        std::max<std::int64_t>(row.state, 1), attribute.memory,
+                        "#define INTERPRET_STATE_SIZE {}\n#define INTERPRET_MEMORY {}\n"
+                        "#define CAMBRIAN_CALL(name) own_##name\n{}#undef CAMBRIAN_CALL\n",
+                        function, row.inputs, attribute.outputs, state_of_network(node),
+                        std::max<std::int64_t>((row.state + 3) / 4 * 4, 4), attribute.memory,
                         shader_text("cambrian/gpu/shaders/scan/interpret.glsl")));
 }
 
@@ -122,6 +127,10 @@ void row_write::random(RowWriter& writer, const Node& node) {
     writer.set(result_of(node), result);
 }
 
+std::string state_of_network(const Node& node) {
+    return function_of(node) + "_state";
+}
+
 void row_write::interpret(RowWriter& writer, const Node& node) {
     const auto ids = writer.graph().operands(node);
     const ValueId output = result_of(node);
@@ -132,13 +141,14 @@ void row_write::interpret(RowWriter& writer, const Node& node) {
     };
     const View rows = row_of(2);
     const View state = row_of(3);
-    const auto& attribute = std::get<InterpretAttribute>(node.attributes);
-    const std::string function = fmt::format("interpret_{}", node.first_result);
-    need_interpreter(writer, function, attribute,
-                     {.inputs = rows.shape[0], .state = state.shape[0]});
+    const std::int64_t outputs = std::get<InterpretAttribute>(node.attributes).outputs;
+    need_interpreter(writer, node, {.inputs = rows.shape[0], .state = state.shape[0]});
     writer.begin(node);
-    const View result = writer.result(node, 0, Shape{attribute.outputs});
-    const View next = writer.result(node, 1, state.shape);
+    const View result = writer.result(node, 0, Shape{outputs});
+    // Where a carry is the state itself, nothing moves.
+    const std::string kept = state_of_network(node);
+    const bool in_place = state.name == kept;
+    const View next = in_place ? state : writer.result(node, 1, state.shape);
     // Arguments are whole arrays, also of one element.
     const auto array = [&](const View& view, std::string_view prefix) {
         const std::string name = writer.fresh(prefix);
@@ -147,21 +157,23 @@ void row_write::interpret(RowWriter& writer, const Node& node) {
     };
     const auto index_in = [](std::span<const Index> at) { return at[0].text(); };
     const std::string x = array(rows, "row");
-    const std::string s = array(state, "state");
     const std::string y = array(result, "output");
     writer.each(rows.shape, 1, [&](std::span<const Index> at) {
         writer.line("{}[{}] = {};", x, index_in(at), writer.element(rows, at));
     });
-    writer.each(state.shape, 1, [&](std::span<const Index> at) {
-        writer.line("{}[{}] = {};", s, index_in(at), writer.element(state, at));
+    const auto each_of_state = [&](const auto& line) {
+        if (!in_place) writer.each(state.shape, 1, line);
+    };
+    each_of_state([&](std::span<const Index> at) {
+        writer.line("{}[{}] = {};", kept, index_in(at), writer.element(state, at));
     });
-    writer.line("{}(Bytecode({}), PackedWeights({}), {}, {}, {});", function,
-                writer.view(ids[0]).name, writer.view(ids[1]).name, x, s, y);
+    writer.line("{}(Bytecode({}), PackedWeights({}), {}, {});", function_of(node),
+                writer.view(ids[0]).name, writer.view(ids[1]).name, x, y);
     writer.each(result.shape, 1, [&](std::span<const Index> at) {
         writer.line("{} = {}[{}];", writer.element(result, at), y, index_in(at));
     });
-    writer.each(next.shape, 1, [&](std::span<const Index> at) {
-        writer.line("{} = {}[{}];", writer.element(next, at), s, index_in(at));
+    each_of_state([&](std::span<const Index> at) {
+        writer.line("{} = {}[{}];", writer.element(next, at), kept, index_in(at));
     });
     writer.set(output, *reshaped(result, writer.row_shape(output)));
     writer.set(result_of(node, 1), *reshaped(next, writer.row_shape(result_of(node, 1))));

@@ -2,14 +2,16 @@
 // the packed weights of its individual, to the bits of the CPU backend in both math modes.
 //
 //     void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTERPRET_INPUTS],
-//                         inout float state[INTERPRET_STATE], out float result[INTERPRET_OUTPUTS])
+//                         out float result[INTERPRET_OUTPUTS])
 //
+// The state is a variable of its own, which the call changes: arguments that are arrays are copied.
 // Both addresses are multiples of 16: the first words of the individual in operands 0 and 1 of the
 // op, whose strides are multiples of 4 words. The includer defines, before every inclusion:
 //   INTERPRET_NAME     name of the function
 //   INTERPRET_INPUTS   last extent of operand 2
 //   INTERPRET_OUTPUTS  InterpretAttribute::outputs
-//   INTERPRET_STATE    last extent of operand 3, at least 1
+//   INTERPRET_STATE    name of the state
+//   INTERPRET_STATE_SIZE  its words, at least 1 and a multiple of 4
 //   INTERPRET_MEMORY   InterpretAttribute::memory, a multiple of 4
 //   INTERPRET_LANES    invocations of a workgroup, where their working memories fit into its shared
 //                      memory: indices that a bytecode decides keep an array of their own out of registers
@@ -80,12 +82,11 @@ void interpret_activate_two(inout vec4 a, inout vec4 b, int code) {
 }
 
 // Four words of the memory, or of the state: of the vector that begins at a word, those from 4k on.
-// What lies after the end of a state does not matter.
+// What lies after the end of a vector does not matter.
 #define INTERPRET_FROM_MEMORY(first, k) INTERPRET_FOUR(((first) >> 2) + (k))
-#define INTERPRET_OF_STATE(i) state[min(i, INTERPRET_STATE - 1)]
-#define INTERPRET_FROM_STATE(first, k)                                                          \
-    vec4(state[(first) + 4 * (k)], INTERPRET_OF_STATE((first) + 4 * (k) + 1),                   \
-         INTERPRET_OF_STATE((first) + 4 * (k) + 2), INTERPRET_OF_STATE((first) + 4 * (k) + 3))
+#define INTERPRET_FROM_STATE(first, k)                                          \
+    vec4(INTERPRET_STATE[(first) + 4 * (k)], INTERPRET_STATE[(first) + 4 * (k) + 1], \
+         INTERPRET_STATE[(first) + 4 * (k) + 2], INTERPRET_STATE[(first) + 4 * (k) + 3])
 // sum += weights x over a vector of that width, in ascending order; the four weights of each word
 // lie side by side from weights.at[first].
 #define INTERPRET_PRODUCT(sum, FROM, source, width, first)                   \
@@ -175,10 +176,10 @@ void interpret_activate_two(inout vec4 a, inout vec4 b, int code) {
 #define INTERPRET_SAVE(first, source, width)                             \
     for (int at = 0; at < (width); at += 4) {                            \
         const vec4 x = INTERPRET_FROM_MEMORY(source, at >> 2);           \
-        state[(first) + at] = x.x;                                       \
-        if (at + 1 < (width)) state[(first) + at + 1] = x.y;             \
-        if (at + 2 < (width)) state[(first) + at + 2] = x.z;             \
-        if (at + 3 < (width)) state[(first) + at + 3] = x.w;             \
+        INTERPRET_STATE[(first) + at] = x.x;                             \
+        if (at + 1 < (width)) INTERPRET_STATE[(first) + at + 1] = x.y;   \
+        if (at + 2 < (width)) INTERPRET_STATE[(first) + at + 2] = x.z;   \
+        if (at + 3 < (width)) INTERPRET_STATE[(first) + at + 3] = x.w;   \
     }
 #endif
 
@@ -325,8 +326,10 @@ shared vec4 INTERPRET_STORE[INTERPRET_MEMORY / 4 * INTERPRET_LANES];
 #define INTERPRET_WEIGHT(i) INTERPRET_OWN(i)
 #endif
 
+float INTERPRET_STATE[INTERPRET_STATE_SIZE];
+
 void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTERPRET_INPUTS],
-                    inout float state[INTERPRET_STATE], out float result[INTERPRET_OUTPUTS]) {
+                    out float result[INTERPRET_OUTPUTS]) {
 #ifndef INTERPRET_LANES
     vec4 memory[INTERPRET_MEMORY / 4];
 #endif
@@ -508,7 +511,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 const int one = to + 4 * blocks;
                 int value = one + 1 + table.y;
                 INTERPRET_AT(one, 0) = 1.0;
-                for (int i = 0; i < table.y; ++i) INTERPRET_AT(one + 1, i) = state[other + i];
+                for (int i = 0; i < table.y; ++i) INTERPRET_AT(one + 1, i) = INTERPRET_STATE[other + i];
                 int record = position + 1;
                 int own = packed;
                 // Fours are asked for one ahead; after the last ones of the weights there may be no more.
@@ -619,7 +622,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                     INTERPRET_AT(to, i) = INTERPRET_AT(bytecode.at[record + (i >> 2)][i & 3], 0);
                 for (int i = 0; i < table.y; ++i) {
                     const int at = outputs + i;
-                    state[other + i] = INTERPRET_AT(bytecode.at[record + (at >> 2)][at & 3], 0);
+                    INTERPRET_STATE[other + i] = INTERPRET_AT(bytecode.at[record + (at >> 2)][at & 3], 0);
                 }
                 position += tail.w >> 2;
                 next_head = bytecode.at[position];
@@ -639,6 +642,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
 #undef INTERPRET_INPUTS
 #undef INTERPRET_OUTPUTS
 #undef INTERPRET_STATE
+#undef INTERPRET_STATE_SIZE
 #undef INTERPRET_MEMORY
 #undef INTERPRET_STORE
 #undef INTERPRET_LANES

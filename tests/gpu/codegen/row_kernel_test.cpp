@@ -281,6 +281,39 @@ TEST(RowKernel, TheTextNamesEveryValueAndFoldsTheFlag) {
     EXPECT_FALSE(compiler.compile("rows", text.text).empty());
 }
 
+/// A network with a state of 8 words that is a carry; the body may read the old state, too.
+std::string text_of_network(bool old_state_is_read) {
+    ScanBuilder scan;
+    const Var row = scan.carry(ValueType::real, {5, 3});
+    const Var state = scan.carry(ValueType::real, {5, 8});
+    const Var alive = scan.carry(ValueType::boolean, {5});
+    const Var bytecode = scan.invariant(ValueType::integer, {32});
+    const Var weights = scan.invariant(ValueType::real, {64});
+    const std::array operands{bytecode, weights, row, state};
+    const Var output = scan.body().add(
+        Op::interpret, operands, InterpretAttribute{.outputs = 3, .memory = 16, .weights = 64});
+    const Var kept{&scan.body(), ValueId{static_cast<std::uint32_t>(output.id) + 1}};
+    const Var mask = reshape(alive, {5, 1});
+    const Var next = old_state_is_read ? output + reduce_sum(state, 1, true) : output;
+    const Graph graph =
+        scan.finish({select(mask, next, row), select(mask, kept, state), alive}, 9, false, 2);
+    const ScanAttribute body = gpu::lower_row_body(scan_of(graph));
+    return gpu::write_row_kernel(body, gpu::analyse_rows(body, {}), {}).text;
+}
+
+TEST(RowKernel, ACarryThatANetworkKeepsIsItsState) {
+    const std::string in_place = text_of_network(false);
+    EXPECT_THAT(in_place, HasSubstr("_state[7u] = from_1.at["));
+    EXPECT_THAT(in_place, HasSubstr("to_1.at[row * 8u + 7u] = interpret_"));
+    EXPECT_THAT(in_place, Not(HasSubstr("carry_1")));
+    const std::string copied = text_of_network(true);
+    EXPECT_THAT(copied, HasSubstr("_state[7u] = carry_1[7u];"));
+    EXPECT_THAT(copied, HasSubstr("carry_1[7u] = v"));
+    gpu::ShaderCompiler compiler("", "");
+    EXPECT_FALSE(compiler.compile("rows", in_place).empty());
+    EXPECT_FALSE(compiler.compile("rows", copied).empty());
+}
+
 TEST(RowKernel, EqualStructuresShareAText) {
     const auto text_of = [](std::int64_t length) {
         ScanBuilder scan;
