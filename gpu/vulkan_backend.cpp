@@ -86,6 +86,15 @@ class VulkanBackend : public Backend {
         read(buffer, first, values);
     }
 
+    [[nodiscard]] std::span<float> reals_to_write(Buffer& buffer, std::int64_t first,
+                                                  std::int64_t count) override {
+        return to_write<float>(buffer, first, count);
+    }
+    [[nodiscard]] std::span<std::int32_t> integers_to_write(Buffer& buffer, std::int64_t first,
+                                                            std::int64_t count) override {
+        return to_write<std::int32_t>(buffer, first, count);
+    }
+
     [[nodiscard]] bool inherits() const override { return true; }
     void inherit(std::span<const WeightDraws> children,
                  std::span<const WeightTask> tasks) override {
@@ -116,6 +125,7 @@ class VulkanBackend : public Backend {
     }
 
     [[nodiscard]] std::int64_t lockstep() const override { return row_group_width; }
+    [[nodiscard]] bool asynchronous() const override { return true; }
 
     [[nodiscard]] VulkanStatistics statistics() const {
         return {.submits = device_.submits(),
@@ -148,6 +158,21 @@ class VulkanBackend : public Backend {
         buffer.require_inside(first, count);
         buffer.written(first, count);
         retried([&] { transfer_.upload(buffer.memory(), first, buffer.type(), values); });
+    }
+
+    template <class Word>
+    std::span<Word> to_write(Buffer& target, std::int64_t first, std::int64_t count) {
+        static_assert(sizeof(Word) == word_bytes);
+        device_.require_alive();
+        auto& buffer = dynamic_cast<DeviceBuffer&>(target);
+        constexpr bool real = std::is_same_v<Word, float>;
+        CAMBRIAN_EXPECT((buffer.type() == ValueType::real) == real);
+        buffer.require_inside(first, count);
+        buffer.written(first, count);
+        std::byte* words = retried([&] { return transfer_.lend(buffer.memory(), first, count); });
+        return words == nullptr
+                   ? std::span<Word>()
+                   : std::span(reinterpret_cast<Word*>(words), static_cast<std::size_t>(count));
     }
 
     template <class Value>

@@ -39,13 +39,6 @@ std::optional<std::size_t> fittest(const evolve::Scores& scores, const Job& job)
     return best;
 }
 
-std::vector<const evolve::Individual*> pointers_to(std::span<const SharedIndividual> genomes) {
-    std::vector<const evolve::Individual*> pointers;
-    pointers.reserve(genomes.size());
-    std::ranges::transform(genomes, std::back_inserter(pointers), &SharedIndividual::get);
-    return pointers;
-}
-
 std::uint64_t parameters_of(const evolve::Individual& individual) {
     return static_cast<std::uint64_t>(individual.structure->weight_count());
 }
@@ -55,6 +48,13 @@ double seconds_since(Clock::time_point start) {
 }
 
 }  // namespace
+
+std::vector<const evolve::Individual*> pointers_to(std::span<const SharedIndividual> genomes) {
+    std::vector<const evolve::Individual*> pointers;
+    pointers.reserve(genomes.size());
+    std::ranges::transform(genomes, std::back_inserter(pointers), &SharedIndividual::get);
+    return pointers;
+}
 
 bool weights_may_stay(const Experiment& experiment, int ranks) {
     return !experiment.learning.on() && !develops(experiment.variation) &&
@@ -114,20 +114,17 @@ JobResult ShardEvaluator::work(Job& job) {
     try {
         const Clock::time_point start = Clock::now();
         begin_task(job.round ? job.round->generation() : job.generation);
-        make_children(job, result);
-        result.cost.vary = seconds_since(start);
-        const Clock::time_point built = Clock::now();
         const evolve::Evaluator::Counters before = evaluator_->counters();
-        std::vector<SharedIndividual> born =
-            variation_.develops() ? develop(result) : learn(job, result);
-        evaluate(job, result);
-        if (!born.empty()) {
-            result.genomes = std::move(born);
-        }
+        Lives lives = live(job, result);
+        score(job, lives.evaluations, result);
+        result.scores.retries =
+            std::accumulate(lives.retries.begin(), lives.retries.end(), std::uint64_t{0});
+        if (details_) result.scores.details.retries = std::move(lives.retries);
+        if (!lives.born.empty()) result.genomes = std::move(lives.born);
         const evolve::Evaluator::Counters after = evaluator_->counters();
         result.cost.programs_compiled = after.programs_compiled - before.programs_compiled;
         result.cost.memory_splits += after.memory_splits - before.memory_splits;
-        result.cost.evaluate = seconds_since(built);
+        result.cost.evaluate = seconds_since(start) - result.cost.vary;
         const Clock::time_point evaluated = Clock::now();
         match_species(job, result);
         count_genes(job, result);
@@ -151,18 +148,26 @@ ReadyChild ShardEvaluator::child_of(const Job& job, std::size_t index, evolve::C
     return {std::move(child.genome), child.retries};
 }
 
-void ShardEvaluator::make_children(Job& job, JobResult& result) {
+ShardEvaluator::Lives ShardEvaluator::live(Job& job, JobResult& result) {
+    const Clock::time_point start = Clock::now();
     const std::size_t count = job.size();
     CAMBRIAN_EXPECT(job.children.empty() || job.children.size() == count);
     result.genomes.resize(count);
-    std::vector<std::uint32_t> retries(count);
-    if (!make_on_backend(job, result, retries)) {
-        make_on_host(job, result, retries);
+    Lives lives;
+    lives.retries.resize(count);
+    const bool made = make_on_backend(job, result, lives.retries);
+    const bool split = !made && may_be_split();
+    const std::size_t parts = split ? part_choice_.parts(count) : 1;
+    if (parts > 1) {
+        live_in_parts(job, result, lives, parts);
+    } else {
+        if (!made) make_on_host(with_parents_on_host(job), {0, count}, result, lives.retries);
+        result.cost.vary = seconds_since(start);
+        lives.born = variation_.develops() ? develop(result) : learn(job, result);
+        lives.evaluations = evaluations(job, result);
     }
-    result.scores.retries = std::accumulate(retries.begin(), retries.end(), std::uint64_t{0});
-    if (details_) {
-        result.scores.details.retries = std::move(retries);
-    }
+    if (split) part_choice_.note(count, seconds_since(start));
+    return lives;
 }
 
 bool ShardEvaluator::make_on_backend(Job& job, JobResult& result,
@@ -214,25 +219,29 @@ bool ShardEvaluator::make_on_backend(Job& job, JobResult& result,
     return true;
 }
 
-void ShardEvaluator::make_on_host(const Job& job, JobResult& result,
-                                  std::vector<std::uint32_t>& retries) {
+Job ShardEvaluator::with_parents_on_host(const Job& job) const {
     Job host_job = job;
     host_job.parents = on_host(job.parents);
-    const std::size_t count = job.size();
+    host_job.retired = nullptr;  // Let go by the job itself.
+    return host_job;
+}
+
+void ShardEvaluator::make_on_host(const Job& job, OrderRange indices, JobResult& result,
+                                  std::vector<std::uint32_t>& retries) {
     std::vector<evolve::ChildPlan> plans(static_cast<std::size_t>(threads_.threads()));
     const auto make = [&](std::int64_t block, int worker) {
-        const std::size_t first = static_cast<std::size_t>(block) * births_at_once;
-        const std::size_t end = std::min(first + births_at_once, count);
+        const std::size_t first = indices.begin + static_cast<std::size_t>(block) * births_at_once;
+        const std::size_t end = std::min(first + births_at_once, indices.end);
         std::vector<GenomePool::Blank> blanks = genomes_.take(end - first);
         evolve::ChildPlan& plan = plans[static_cast<std::size_t>(worker)];
         for (std::size_t i = first; i < end; ++i) {
-            ReadyChild child = child_of(host_job, i, plan, blanks[i - first]);
+            ReadyChild child = child_of(job, i, plan, blanks[i - first]);
             result.genomes[i] = std::move(child.genome);
             retries[i] = child.retries;
         }
     };
-    threads_.for_each(static_cast<std::int64_t>((count + births_at_once - 1) / births_at_once),
-                      make);
+    threads_.for_each(
+        static_cast<std::int64_t>((indices.size() + births_at_once - 1) / births_at_once), make);
 }
 
 SharedIndividual ShardEvaluator::on_host(SharedIndividual genome) const {
@@ -389,8 +398,8 @@ double ShardEvaluator::price_of(const evolve::Structure& structure) const {
     return price;
 }
 
-void ShardEvaluator::evaluate(Job& job, JobResult& result) {
-    const std::vector<evolve::Evaluation> evaluations = this->evaluations(job, result);
+void ShardEvaluator::score(const Job& job, std::span<const evolve::Evaluation> evaluations,
+                           JobResult& result) const {
     CAMBRIAN_ASSERT(evaluations.size() == result.genomes.size());
     // Validation and tests are of the task alone.
     const bool priced = job.evaluation.phase == evolve::Phase::train;

@@ -14,6 +14,7 @@
 #include "cambrian/distributed/generation/genome_pool.hpp"
 #include "cambrian/distributed/generation/round.hpp"
 #include "cambrian/distributed/generation/shard_scores.hpp"
+#include "cambrian/distributed/worker/part_choice.hpp"
 #include "cambrian/engine/core/task_thread.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/evolve/evaluation/backend_children.hpp"
@@ -84,13 +85,30 @@ class ShardEvaluator {
     void begin_task(std::uint64_t generation);
     [[nodiscard]] ReadyChild child_of(const Job& job, std::size_t index, evolve::ChildPlan& plan,
                                       GenomePool::Blank& blank) const;
-    void make_children(Job& job, JobResult& result);
+    /// What became of the births of a job, in their order.
+    struct Lives {
+        std::vector<std::uint32_t> retries;
+        std::vector<evolve::Evaluation> evaluations;
+        /// As they were born, where others were evaluated and they are what is inherited; else
+        /// none.
+        std::vector<SharedIndividual> born;
+    };
+    /// Makes the births of a job, has them learn or develop, and evaluates them.
+    [[nodiscard]] Lives live(Job& job, JobResult& result);
+    /// The same, in parts: an asynchronous backend evaluates one while the host makes the next.
+    void live_in_parts(Job& job, JobResult& result, Lives& lives, std::size_t parts);
+    /// Whether parts of a job would run beside each other.
+    [[nodiscard]] bool may_be_split() const;
     [[nodiscard]] bool make_on_backend(Job& job, JobResult& result,
                                        std::vector<std::uint32_t>& retries);
-    void make_on_host(const Job& job, JobResult& result, std::vector<std::uint32_t>& retries);
+    /// @param job with parents on the host.
+    void make_on_host(const Job& job, OrderRange indices, JobResult& result,
+                      std::vector<std::uint32_t>& retries);
+    [[nodiscard]] Job with_parents_on_host(const Job& job) const;
     [[nodiscard]] std::shared_ptr<const PoolGenomes> on_host(
         const std::shared_ptr<const PoolGenomes>& genomes) const;
-    void evaluate(Job& job, JobResult& result);
+    void score(const Job& job, std::span<const evolve::Evaluation> evaluations,
+               JobResult& result) const;
     /// What a network's train fitness loses for what it costs to store and to compute.
     [[nodiscard]] double price_of(const evolve::Structure& structure) const;
     /// Genotypes give way to the networks that develop from them. Returns the genotypes; nothing
@@ -129,11 +147,15 @@ class ShardEvaluator {
     const evolve::Task* task_ = nullptr;                   ///< What the next two are for.
     std::unique_ptr<evolve::Learner> learner_;             ///< Null where nobody learns.
     std::unique_ptr<evolve::Evaluator> evaluator_;
+    PartChoice part_choice_;
     bool details_;  ///< Whether somebody wants the columns of BirthDetails.
     ThreadPool& threads_;
     /// Of genomes, which lie in what stands above. Null where a rank has one thread.
     std::unique_ptr<TaskThread> releases_;
 };
+
+[[nodiscard]] std::vector<const evolve::Individual*> pointers_to(
+    std::span<const SharedIndividual> genomes);
 
 /// Text of what a job threw.
 [[nodiscard]] std::string describe(const std::exception_ptr& failure);

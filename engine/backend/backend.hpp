@@ -112,6 +112,18 @@ class Backend {
     [[nodiscard]] virtual std::span<float> reals_on_host(Buffer&) { return {}; }
     [[nodiscard]] virtual std::span<std::int32_t> integers_on_host(Buffer&) { return {}; }
 
+    /// Room for elements of a buffer that are written there instead of being uploaded, as float or
+    /// std::int32_t: by the caller, all of them, before its next call but for more room. What lies
+    /// there is undefined, and reading it may be slow. Empty where an upload does as well.
+    [[nodiscard]] virtual std::span<float> reals_to_write(Buffer&, std::int64_t /*first*/,
+                                                          std::int64_t /*count*/) {
+        return {};
+    }
+    [[nodiscard]] virtual std::span<std::int32_t> integers_to_write(Buffer&, std::int64_t /*first*/,
+                                                                    std::int64_t /*count*/) {
+        return {};
+    }
+
     /// Whether weights of individuals should lie here while they are inherited.
     [[nodiscard]] virtual bool inherits() const { return false; }
     /// Writes pieces of children, bit for bit as write_weights (engine/weights) does on the host.
@@ -138,6 +150,9 @@ class Backend {
     /// Neighbouring individuals that may wait for each other where they take different ways through
     /// an interpreter, at most; 1: none do. About speed alone.
     [[nodiscard]] virtual std::int64_t lockstep() const { return 1; }
+    /// Whether a program's run returns before its results are there, so that the caller's threads
+    /// may prepare the next one. Runs and uploads take effect in the order of their calls.
+    [[nodiscard]] virtual bool asynchronous() const { return false; }
     /// The threads of this rank, for whoever prepares or reads what the backend computes.
     [[nodiscard]] virtual ThreadPool& threads() = 0;
 };

@@ -154,6 +154,16 @@ class CpuBackend : public Backend {
         CAMBRIAN_EXPECT(buffer.type() == ValueType::integer);
         return all_elements<std::int32_t>(buffer);
     }
+    [[nodiscard]] std::span<float> reals_to_write(Buffer& buffer, std::int64_t first,
+                                                  std::int64_t count) override {
+        return reals_on_host(buffer).subspan(static_cast<std::size_t>(first),
+                                             static_cast<std::size_t>(count));
+    }
+    [[nodiscard]] std::span<std::int32_t> integers_to_write(Buffer& buffer, std::int64_t first,
+                                                            std::int64_t count) override {
+        return integers_on_host(buffer).subspan(static_cast<std::size_t>(first),
+                                                static_cast<std::size_t>(count));
+    }
 
     [[nodiscard]] ThreadPool& threads() override { return resources_.pool; }
     [[nodiscard]] Memory memory() const override {

@@ -76,7 +76,8 @@ void BytecodeBatch::write_bytecode(std::size_t index, std::int64_t first_weight,
     CAMBRIAN_ASSERT(words.size() <= bytecode.size());
     std::ranges::copy(words, bytecode.begin());
     for (std::size_t i = 0; i < words.size();) {
-        bytecode[i + weights_word] += static_cast<std::int32_t>(first_weight);
+        bytecode[i + weights_word] =
+            words[i + weights_word] + static_cast<std::int32_t>(first_weight);
         const auto* instruction = reinterpret_cast<const BytecodeInstruction*>(&words[i]);
         i += static_cast<std::size_t>(bytecode_length(*instruction));
     }

@@ -135,8 +135,14 @@ struct Evaluator::State {
         : backend(used_backend), task(used_task), seed(used_seed), runner(used_backend, family) {}
 
     PhaseInputs& prepare(const EvaluationRound& round);
+    void start(std::size_t flight, std::span<const Individual* const> individuals,
+               const EvaluationRound& round, const Options& options);
+    std::vector<Evaluation> finish(std::size_t flight);
     std::vector<Evaluation> on_backend(std::span<const Individual* const> individuals,
-                                       const EvaluationRound& round, const Options& options);
+                                       const EvaluationRound& round, const Options& options) {
+        start(0, individuals, round, options);
+        return finish(0);
+    }
     std::vector<Evaluation> on_host(std::span<const Individual* const> individuals,
                                     const EvaluationRound& round, std::span<const BirthId> origins);
 
@@ -146,6 +152,12 @@ struct Evaluator::State {
     PopulationRunner runner;
     std::array<PhaseInputs, phase_count> phases;
     std::array<Layout, phase_count> layouts;
+    struct Started {
+        Phase phase = Phase::train;
+        std::size_t individuals = 0;
+        bool samples = false;
+    };
+    std::array<Started, PopulationRunner::max_flights> started;
     std::uint64_t halvings = 0;  ///< Where memory ran out though the limit left room.
 };
 
@@ -159,9 +171,8 @@ PhaseInputs& Evaluator::State::prepare(const EvaluationRound& round) {
     return inputs;
 }
 
-std::vector<Evaluation> Evaluator::State::on_backend(std::span<const Individual* const> individuals,
-                                                     const EvaluationRound& round,
-                                                     const Options& options) {
+void Evaluator::State::start(std::size_t flight, std::span<const Individual* const> individuals,
+                             const EvaluationRound& round, const Options& options) {
     const PhaseInputs& inputs = prepare(round);
     std::vector<Binding> shared;
     inputs.data.bind(shared);
@@ -179,12 +190,18 @@ std::vector<Evaluation> Evaluator::State::on_backend(std::span<const Individual*
                                 .draws = draws},
                                layout);
     };
-    const auto& outputs =
-        runner.run(individuals, {.variant = static_cast<std::int64_t>(round.phase),
-                                 .build = build,
-                                 .shared = shared,
-                                 .meanwhile = options.meanwhile});
-    return evaluations_from(outputs, layout, individuals.size(), options.samples, runner.threads());
+    started.at(flight) = {round.phase, individuals.size(), options.samples};
+    runner.start(flight, individuals,
+                 {.variant = static_cast<std::int64_t>(round.phase),
+                  .build = build,
+                  .shared = shared,
+                  .meanwhile = options.meanwhile});
+}
+
+std::vector<Evaluation> Evaluator::State::finish(std::size_t flight) {
+    const Started& of = started.at(flight);
+    return evaluations_from(runner.finish(flight), layouts[static_cast<std::size_t>(of.phase)],
+                            of.individuals, of.samples, runner.threads());
 }
 
 std::vector<Evaluation> Evaluator::State::on_host(std::span<const Individual* const> individuals,
@@ -222,6 +239,16 @@ std::vector<Evaluation> Evaluator::evaluate(std::span<const Individual* const> i
     std::vector<Evaluation> all = part(0, half);
     std::ranges::move(part(half, individuals.size() - half), std::back_inserter(all));
     return all;
+}
+
+void Evaluator::start(std::size_t flight, std::span<const Individual* const> individuals,
+                      const EvaluationRound& round, const Options& options) {
+    CAMBRIAN_EXPECT(!state_->task.signature().host);
+    state_->start(flight, individuals, round, options);
+}
+
+std::vector<Evaluation> Evaluator::finish(std::size_t flight) {
+    return state_->finish(flight);
 }
 
 std::vector<Evaluation> Evaluator::evaluate(std::span<const Genome* const> genomes,

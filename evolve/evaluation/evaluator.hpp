@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -60,6 +61,12 @@ class Evaluator {
     [[nodiscard]] std::vector<Evaluation> evaluate(std::span<const Individual* const> individuals,
                                                    const EvaluationRound& round,
                                                    const Options& options);
+    /// The same in two steps, of a task whose objective is a graph: an asynchronous backend
+    /// computes between them, beside what the caller does and the other flight (see
+    /// PopulationRunner). Throws OutOfMemoryError instead of halving.
+    void start(std::size_t flight, std::span<const Individual* const> individuals,
+               const EvaluationRound& round, const Options& options);
+    [[nodiscard]] std::vector<Evaluation> finish(std::size_t flight);
     /// The same for genomes by themselves.
     [[nodiscard]] std::vector<Evaluation> evaluate(std::span<const Genome* const> genomes,
                                                    const EvaluationRound& round);

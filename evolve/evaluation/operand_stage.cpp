@@ -22,11 +22,11 @@ GenomeStructure structure_of(const BytecodeBatch::Entry& entry) {
         .hash = entry.hash, .size_class = entry.size_class, .path = entry.path, .cost = entry.cost};
 }
 
-/// So many values of the backend's memory, or where it lends none, of one that grows.
+/// What the backend lends, or where it lends nothing, so many values of memory that grows.
 template <class Value>
 std::span<Value> room_for(std::int64_t words, std::span<Value> lent, std::vector<Value>& own) {
     const auto count = static_cast<std::size_t>(words);
-    if (!lent.empty()) return lent.first(count);
+    if (!lent.empty()) return lent;
     if (own.size() < count) {
         own.clear();  // Nothing of it is to be kept.
         own.resize(count + count / 2);
@@ -198,23 +198,25 @@ void OperandStage::place_graph(const Structure::GraphForm& form) {
     append(enabled_, form.enabled);
 }
 
-/// Written where the backend reads them, else here and uploaded.
+/// Written where the backend takes them from, else here and uploaded.
 void OperandStage::upload_bytecodes(std::span<const Individual* const> individuals,
                                     std::span<const std::uint32_t> order, Buffer& weights,
                                     Buffer& words) {
-    const std::span<float> own_weights = backend_.reals_on_host(weights);
-    const std::span<std::int32_t> own_words = backend_.integers_on_host(words);
-    const std::span<float> packed = room_for(end_of_bytecodes_.weights, own_weights, packed_);
+    const std::span<float> lent_weights =
+        backend_.reals_to_write(weights, 0, end_of_bytecodes_.weights);
+    const std::span<std::int32_t> lent_words =
+        backend_.integers_to_write(words, 0, end_of_bytecodes_.activations);
+    const std::span<float> packed = room_for(end_of_bytecodes_.weights, lent_weights, packed_);
     const std::span<std::int32_t> bytecodes =
-        room_for(end_of_bytecodes_.activations, own_words, bytecode_words_);
+        room_for(end_of_bytecodes_.activations, lent_words, bytecode_words_);
     const std::size_t items = (bytecodes_ + at_once - 1) / at_once;
     threads_.for_each(static_cast<std::int64_t>(items), [&](std::int64_t item, int) {
         const std::size_t first = static_cast<std::size_t>(item) * at_once;
         for (std::size_t i = first; i < std::min(first + at_once, bytecodes_); ++i)
             write_bytecode(*individuals[order[i]], order, i, packed, bytecodes);
     });
-    if (own_weights.empty()) backend_.upload(weights, 0, std::span<const float>(packed));
-    if (own_words.empty()) backend_.upload(words, 0, std::span<const std::int32_t>(bytecodes));
+    if (lent_weights.empty()) backend_.upload(weights, 0, std::span<const float>(packed));
+    if (lent_words.empty()) backend_.upload(words, 0, std::span<const std::int32_t>(bytecodes));
 }
 
 void OperandStage::write_bytecode(const Individual& individual,

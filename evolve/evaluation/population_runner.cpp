@@ -38,6 +38,13 @@ Hash128 key_of(const BytecodeCapacity& capacity, std::int64_t pool) {
     return hash128(std::as_bytes(std::span(words)));
 }
 
+void check_outputs(const StructureProgram& program, std::span<const PopulationOutput> outputs) {
+    CAMBRIAN_ASSERT(program.outputs.size() == outputs.size());
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+        CAMBRIAN_ASSERT(program.outputs[i].elements == outputs[i].elements &&
+                        program.outputs[i].type == outputs[i].type);
+}
+
 }  // namespace
 
 PopulationRunner::PopulationRunner(Backend& backend, Family family, WeightUse use)
@@ -46,26 +53,38 @@ PopulationRunner::PopulationRunner(Backend& backend, Family family, WeightUse us
       cache_(max_programs, share_of_memory(backend)),
       stage_(backend, family, use) {}
 
-const std::vector<PopulationOutput>& PopulationRunner::run(
-    std::span<const Individual* const> individuals, const PopulationRequest& request) {
-    outputs_.clear();
-    if (individuals.empty()) return outputs_;
-    groups_.arrange(stage_.read(individuals, max_operand_words(backend_)), backend_.lockstep());
+void PopulationRunner::start(std::size_t number, std::span<const Individual* const> individuals,
+                             const PopulationRequest& request) {
+    Flight& flight = flights_.at(number);
+    flight.outputs.clear();
+    flight.begin = flight.end = 0;
+    if (individuals.empty()) return;
+    GenomeGroups& groups = flight.groups;
+    groups.arrange(stage_.read(individuals, max_operand_words(backend_)), backend_.lockstep());
     prepare_outputs(
-        program_for(*individuals[groups_.order()[0]], groups_.group_at(0).structure, request),
+        flight, program_for(*individuals[groups.order()[0]], groups.group_at(0).structure, request),
         individuals.size());
-    const std::size_t positions = groups_.order().size();
-    for (std::size_t begin = 0; begin < positions;) {
-        const std::size_t end = wave_end(individuals, begin, request.own);
-        stage_.upload(individuals, groups_.order().subspan(begin, end - begin));
-        upload_own(request.own, begin, end);
-        run_wave(individuals, begin, end, request);
-        if (begin == 0 && request.meanwhile != nullptr) (*request.meanwhile)();
-        collect(begin, end);
-        if (end < positions) ++splits_;
-        begin = end;
+    bool first = true;
+    const std::size_t positions = groups.order().size();
+    while (flight.end < positions) {
+        if (!first) {
+            collect(flight);
+            ++splits_;
+        }
+        flight.begin = flight.end;
+        flight.end = wave_end(flight, individuals, request.own);
+        stage_.upload(individuals, groups.order().subspan(flight.begin, flight.end - flight.begin));
+        upload_own(flight, request.own);
+        run_wave(flight, individuals, request);
+        if (first && request.meanwhile != nullptr) (*request.meanwhile)();
+        first = false;
     }
-    return outputs_;
+}
+
+const std::vector<PopulationOutput>& PopulationRunner::finish(std::size_t number) {
+    Flight& flight = flights_.at(number);
+    collect(flight);
+    return flight.outputs;
 }
 
 StructureProgram& PopulationRunner::program_for(const Individual& individual,
@@ -88,48 +107,49 @@ StructureProgram& PopulationRunner::program_for(const Individual& individual,
                                          request.build, own));
 }
 
-void PopulationRunner::prepare_outputs(const StructureProgram& program, std::size_t networks) {
+void PopulationRunner::prepare_outputs(Flight& flight, const StructureProgram& program,
+                                       std::size_t networks) {
     for (std::size_t i = 0; i < program.outputs.size(); ++i) {
         const auto& [type, elements] = program.outputs[i];
-        outputs_.push_back({.type = type, .elements = elements, .reals = {}, .integers = {}});
+        flight.outputs.push_back({.type = type, .elements = elements, .reals = {}, .integers = {}});
+        PopulationOutput& output = flight.outputs.back();
         const std::size_t total = networks * static_cast<std::size_t>(elements);
-        (type == ValueType::real ? outputs_[i].reals.resize(total)
-                                 : outputs_[i].integers.resize(total));
+        (type == ValueType::real ? output.reals.resize(total) : output.integers.resize(total));
     }
     const auto same_type = [&](const GrowingBuffer& buffer, const PopulationOutput& output) {
         return buffer.type() == output.type;
     };
-    if (!std::ranges::equal(output_buffers_, outputs_, same_type)) {
-        output_buffers_.clear();
-        for (const PopulationOutput& output : outputs_) output_buffers_.emplace_back(output.type);
-    }
+    if (std::ranges::equal(flight.buffers, flight.outputs, same_type)) return;
+    flight.buffers.clear();
+    for (const PopulationOutput& output : flight.outputs) flight.buffers.emplace_back(output.type);
 }
 
-std::size_t PopulationRunner::wave_end(std::span<const Individual* const> individuals,
-                                       std::size_t begin, std::span<const OwnInput> own) const {
+std::size_t PopulationRunner::wave_end(const Flight& flight,
+                                       std::span<const Individual* const> individuals,
+                                       std::span<const OwnInput> own) const {
     const std::int64_t room = max_operand_words(backend_);
     std::int64_t output_elements = 0;
-    for (const PopulationOutput& output : outputs_) output_elements += output.elements;
+    for (const PopulationOutput& output : flight.outputs) output_elements += output.elements;
     for (const OwnInput& input : own) output_elements += input.elements;
     std::int64_t words = 0;
-    std::size_t end = begin;
-    for (; end < groups_.order().size(); ++end) {
-        const Individual& individual = *individuals[groups_.order()[end]];
-        words += stage_.words(individual, groups_.group_at(end).structure) + output_elements;
-        if (words > room && end > begin) break;
+    std::size_t end = flight.begin;
+    for (; end < flight.groups.order().size(); ++end) {
+        const Individual& individual = *individuals[flight.groups.order()[end]];
+        words += stage_.words(individual, flight.groups.group_at(end).structure) + output_elements;
+        if (words > room && end > flight.begin) break;
     }
     return end;
 }
 
 /// By position, as all that networks have for themselves.
-void PopulationRunner::upload_own(std::span<const OwnInput> own, std::size_t begin,
-                                  std::size_t end) {
+void PopulationRunner::upload_own(const Flight& flight, std::span<const OwnInput> own) {
     while (own_buffers_.size() < own.size()) own_buffers_.emplace_back(ValueType::real);
     for (std::size_t i = 0; i < own.size(); ++i) {
         const auto width = static_cast<std::size_t>(own[i].elements);
         CAMBRIAN_EXPECT(own[i].values.size() % width == 0);
         reals_.clear();
-        for (const std::uint32_t genome : groups_.order().subspan(begin, end - begin)) {
+        for (const std::uint32_t genome :
+             flight.groups.order().subspan(flight.begin, flight.end - flight.begin)) {
             const auto values = own[i].values.subspan(genome * width, width);
             reals_.insert(reals_.end(), values.begin(), values.end());
         }
@@ -138,34 +158,26 @@ void PopulationRunner::upload_own(std::span<const OwnInput> own, std::size_t beg
     }
 }
 
-void PopulationRunner::run_wave(std::span<const Individual* const> individuals, std::size_t begin,
-                                std::size_t end, const PopulationRequest& request) {
-    for (std::size_t i = 0; i < outputs_.size(); ++i)
-        output_buffers_[i].hold(backend_,
-                                static_cast<std::int64_t>(end - begin) * outputs_[i].elements);
-    for (std::size_t position = begin; position < end;) {
-        const std::size_t last = std::min(end, groups_.end_of_program(position));
-        StructureProgram& program = program_for(*individuals[groups_.order()[position]],
-                                                groups_.group_at(position).structure, request);
-        check_group(program, individuals, position, last);
-        run_group(program, begin, position, last, request);
+void PopulationRunner::run_wave(Flight& flight, std::span<const Individual* const> individuals,
+                                const PopulationRequest& request) {
+    const auto networks = static_cast<std::int64_t>(flight.end - flight.begin);
+    for (std::size_t i = 0; i < flight.outputs.size(); ++i)
+        flight.buffers[i].hold(backend_, networks * flight.outputs[i].elements);
+    const GenomeGroups& groups = flight.groups;
+    for (std::size_t position = flight.begin; position < flight.end;) {
+        const std::size_t last = std::min(flight.end, groups.end_of_program(position));
+        StructureProgram& program = program_for(*individuals[groups.order()[position]],
+                                                groups.group_at(position).structure, request);
+        check_outputs(program, flight.outputs);
+        if (!program.interpreted)
+            for (const std::uint32_t genome : groups.order().subspan(position, last - position))
+                CAMBRIAN_ASSERT(individuals[genome]->structure->weight_count() == program.weights);
+        run_group(flight, program, position, last, request);
         position = last;
     }
 }
 
-void PopulationRunner::check_group(const StructureProgram& program,
-                                   std::span<const Individual* const> individuals,
-                                   std::size_t begin, std::size_t end) const {
-    CAMBRIAN_ASSERT(program.outputs.size() == outputs_.size());
-    for (std::size_t i = 0; i < outputs_.size(); ++i)
-        CAMBRIAN_ASSERT(program.outputs[i].elements == outputs_[i].elements &&
-                        program.outputs[i].type == outputs_[i].type);
-    if (program.interpreted) return;
-    for (const std::uint32_t genome : groups_.order().subspan(begin, end - begin))
-        CAMBRIAN_ASSERT(individuals[genome]->structure->weight_count() == program.weights);
-}
-
-void PopulationRunner::run_group(StructureProgram& program, std::size_t wave, std::size_t begin,
+void PopulationRunner::run_group(const Flight& flight, StructureProgram& program, std::size_t begin,
                                  std::size_t end, const PopulationRequest& request) {
     std::size_t piece = program.per_individual ? end - begin : 1;
     const Backend::Memory memory = backend_.memory();
@@ -175,36 +187,35 @@ void PopulationRunner::run_group(StructureProgram& program, std::size_t wave, st
             piece = (piece + 1) / 2;
     for (std::size_t position = begin; position < end; position += piece) {
         const std::size_t count = std::min(piece, end - position);
+        const std::size_t of_wave = position - flight.begin;
+        const auto at = static_cast<std::int64_t>(of_wave);
         inputs_.clear();
-        stage_.bind(position - wave, program.interpreted, inputs_);
+        stage_.bind(of_wave, program.interpreted, inputs_);
         for (std::size_t i = 0; i < request.own.size(); ++i)
-            inputs_.push_back({own_buffers_[i].get(), static_cast<std::int64_t>(position - wave) *
-                                                          request.own[i].elements});
+            inputs_.push_back({own_buffers_[i].get(), at * request.own[i].elements});
         inputs_.insert(inputs_.end(), request.shared.begin(), request.shared.end());
         bound_outputs_.clear();
-        for (std::size_t i = 0; i < outputs_.size(); ++i)
-            bound_outputs_.push_back(
-                {output_buffers_[i].get(),
-                 static_cast<std::int64_t>(position - wave) * outputs_[i].elements});
+        for (std::size_t i = 0; i < flight.outputs.size(); ++i)
+            bound_outputs_.push_back({flight.buffers[i].get(), at * flight.outputs[i].elements});
         program.program->run(static_cast<std::int64_t>(count), inputs_, bound_outputs_);
         if (program.per_individual && position + count < end) ++splits_;
     }
     cache_.set_bytes(program.program->peak_bytes(static_cast<std::int64_t>(piece)));
 }
 
-void PopulationRunner::collect(std::size_t begin, std::size_t end) {
+void PopulationRunner::collect(Flight& flight) {
+    const auto order = flight.groups.order().subspan(flight.begin, flight.end - flight.begin);
     const auto scatter = [&](auto& staged, auto& target, std::int64_t elements, Buffer& buffer) {
         const auto width = static_cast<std::size_t>(elements);
-        staged.resize((end - begin) * width);
+        staged.resize(order.size() * width);
         backend_.download(buffer, 0, std::span(staged));
-        for (std::size_t position = begin; position < end; ++position)
-            std::copy_n(
-                staged.begin() + static_cast<std::ptrdiff_t>((position - begin) * width), width,
-                target.begin() + static_cast<std::ptrdiff_t>(groups_.order()[position] * width));
+        for (std::size_t i = 0; i < order.size(); ++i)
+            std::copy_n(staged.begin() + static_cast<std::ptrdiff_t>(i * width), width,
+                        target.begin() + static_cast<std::ptrdiff_t>(order[i] * width));
     };
-    for (std::size_t i = 0; i < outputs_.size(); ++i) {
-        PopulationOutput& output = outputs_[i];
-        Buffer& buffer = *output_buffers_[i].get();
+    for (std::size_t i = 0; i < flight.outputs.size(); ++i) {
+        PopulationOutput& output = flight.outputs[i];
+        Buffer& buffer = *flight.buffers[i].get();
         if (output.type == ValueType::real)
             scatter(reals_, output.reals, output.elements, buffer);
         else

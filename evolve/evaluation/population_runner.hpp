@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -44,12 +46,24 @@ struct PopulationOutput {
 /// results do not depend on the others. Outputs must have the same sizes for every structure.
 class PopulationRunner {
   public:
+    /// Populations that may be on the backend at once.
+    static constexpr std::size_t max_flights = 2;
+
     /// @param threads that take individuals apart, the caller included.
     PopulationRunner(Backend& backend, Family family, WeightUse use = WeightUse::evaluated);
 
     /// The result stays valid until the next run.
     [[nodiscard]] const std::vector<PopulationOutput>& run(
-        std::span<const Individual* const> individuals, const PopulationRequest& request);
+        std::span<const Individual* const> individuals, const PopulationRequest& request) {
+        start(0, individuals, request);
+        return finish(0);
+    }
+    /// Begins what finish ends. An asynchronous backend computes meanwhile, and the other flight
+    /// may start. A flight that throws, or is never finished, starts afresh.
+    void start(std::size_t flight, std::span<const Individual* const> individuals,
+               const PopulationRequest& request);
+    /// The result stays valid until the flight starts again.
+    [[nodiscard]] const std::vector<PopulationOutput>& finish(std::size_t flight);
 
     [[nodiscard]] ThreadPool& threads() { return backend_.threads(); }
     [[nodiscard]] std::uint64_t programs_compiled() const { return compiled_; }
@@ -58,26 +72,34 @@ class PopulationRunner {
     [[nodiscard]] std::uint64_t memory_splits() const { return splits_; }
 
   private:
+    /// A population on its way.
+    struct Flight {
+        GenomeGroups groups;
+        std::vector<PopulationOutput> outputs;
+        std::vector<GrowingBuffer> buffers;  ///< Of the outputs of a wave,
+        std::size_t begin = 0;               ///< and its positions.
+        std::size_t end = 0;
+    };
+
     StructureProgram& program_for(const Individual& individual, const GenomeStructure& structure,
                                   const PopulationRequest& request);
-    void prepare_outputs(const StructureProgram& program, std::size_t networks);
-    [[nodiscard]] std::size_t wave_end(std::span<const Individual* const> individuals,
-                                       std::size_t begin, std::span<const OwnInput> own) const;
-    void upload_own(std::span<const OwnInput> own, std::size_t begin, std::size_t end);
-    void run_wave(std::span<const Individual* const> individuals, std::size_t begin,
-                  std::size_t end, const PopulationRequest& request);
-    void check_group(const StructureProgram& program,
-                     std::span<const Individual* const> individuals, std::size_t begin,
-                     std::size_t end) const;
-    void run_group(StructureProgram& program, std::size_t wave, std::size_t begin, std::size_t end,
-                   const PopulationRequest& request);
-    void collect(std::size_t begin, std::size_t end);
+    static void prepare_outputs(Flight& flight, const StructureProgram& program,
+                                std::size_t networks);
+    [[nodiscard]] std::size_t wave_end(const Flight& flight,
+                                       std::span<const Individual* const> individuals,
+                                       std::span<const OwnInput> own) const;
+    void upload_own(const Flight& flight, std::span<const OwnInput> own);
+    void run_wave(Flight& flight, std::span<const Individual* const> individuals,
+                  const PopulationRequest& request);
+    void run_group(const Flight& flight, StructureProgram& program, std::size_t begin,
+                   std::size_t end, const PopulationRequest& request);
+    void collect(Flight& flight);
 
     Backend& backend_;
     WeightUse use_;
     ProgramCache cache_;
     OperandStage stage_;
-    GenomeGroups groups_;
+    std::array<Flight, max_flights> flights_;
     std::uint64_t compiled_ = 0;
     std::uint64_t reused_ = 0;
     std::uint64_t splits_ = 0;
@@ -86,8 +108,6 @@ class PopulationRunner {
     std::vector<Binding> inputs_;
     std::vector<Binding> bound_outputs_;
     std::vector<GrowingBuffer> own_buffers_;
-    std::vector<GrowingBuffer> output_buffers_;
-    std::vector<PopulationOutput> outputs_;
 };
 
 }  // namespace cambrian::evolve

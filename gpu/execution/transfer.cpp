@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -17,6 +18,9 @@ namespace {
 constexpr std::int64_t piece_bytes = std::int64_t{4} << 20;
 /// Staging that may wait for the device before an upload does.
 constexpr std::size_t max_pieces = 16;
+/// What is lent: less goes through the ring as fast.
+constexpr std::int64_t min_lent_bytes = std::int64_t{64} << 10;
+constexpr std::int64_t max_lent_bytes = std::int64_t{512} << 20;
 constexpr std::int64_t readback_bytes = std::int64_t{16} << 20;
 constexpr vulkan::Ticket pending_use = std::numeric_limits<vulkan::Ticket>::max();
 
@@ -102,6 +106,7 @@ void Transfer::release() {
     device_.wait(device_.last());
     pieces_.clear();
     current_ = 0;
+    lent_.clear();
     commands_.clear();
     readback_ = vulkan::Block();
 }
@@ -180,6 +185,30 @@ void Transfer::upload(const Memory& memory, std::span<const std::uint32_t> words
            std::span(reinterpret_cast<const std::int32_t*>(words.data()), words.size()));
 }
 
+std::byte* Transfer::lend(const Memory& memory, std::int64_t first, std::int64_t words) {
+    const std::int64_t bytes = words * static_cast<std::int64_t>(word_bytes);
+    if (bytes < min_lent_bytes) return nullptr;
+    const auto is_free = [this](const Lent& lent) {
+        return lent.last_use != pending_use && device_.done(lent.last_use);
+    };
+    auto found = std::ranges::find_if(
+        lent_, [&](const Lent& lent) { return lent.block.bytes() >= bytes && is_free(lent); });
+    if (found == lent_.end()) {
+        std::erase_if(lent_, is_free);  // Too small for what comes now.
+        std::int64_t held = 0;
+        for (const Lent& lent : lent_) held += lent.block.bytes();
+        const std::int64_t wanted = bytes + bytes / 4;
+        if (held + wanted > max_lent_bytes) return nullptr;
+        lent_.push_back({heap_.allocate(vulkan::MemoryKind::upload, wanted), 0});
+        found = std::prev(lent_.end());
+    }
+    found->last_use = pending_use;
+    copies_.push_back({found->block.address(),
+                       memory.address() + static_cast<std::uint64_t>(first) * word_bytes,
+                       static_cast<std::uint64_t>(bytes)});
+    return found->block.host();
+}
+
 Transfer::Commands& Transfer::free_commands() {
     const auto free = std::ranges::find_if(
         commands_, [this](const Commands& commands) { return device_.done(commands.last_use); });
@@ -223,6 +252,7 @@ vulkan::Ticket Transfer::submit(std::span<const VkCommandBuffer> commands) {
         }
     };
     std::ranges::for_each(pieces_, mark);
+    std::ranges::for_each(lent_, mark);
     std::ranges::for_each(commands_, mark);
     if (writes) {
         last_flush_ = ticket;

@@ -72,6 +72,9 @@ class Transfer {
     void upload(const Memory& memory, std::int64_t first, ValueType type,
                 std::span<const Value> values);
     void upload(const Memory& memory, std::span<const std::uint32_t> words);
+    /// Staging memory for an upload of so many words that the caller writes before the next
+    /// submission; null where they are few, or too much waits for the device.
+    [[nodiscard]] std::byte* lend(const Memory& memory, std::int64_t first, std::int64_t words);
 
     /// Submits what is pending, then the commands, in one submission.
     vulkan::Ticket submit(std::span<const VkCommandBuffer> commands);
@@ -102,6 +105,11 @@ class Transfer {
         vulkan::Block block;
         std::int64_t filled = 0;
         vulkan::Ticket last_use = 0;  ///< 0: free; pending_use: not submitted yet.
+    };
+    /// Of its own for one upload.
+    struct Lent {
+        vulkan::Block block;
+        vulkan::Ticket last_use = 0;
     };
     struct Commands {
         std::unique_ptr<vulkan::Recorder> recorder;
@@ -136,6 +144,7 @@ class Transfer {
     Live live_;
     std::vector<Piece> pieces_;
     std::size_t current_ = 0;
+    std::vector<Lent> lent_;
     std::vector<Commands> commands_;
     struct Filling {
         vulkan::Range range;

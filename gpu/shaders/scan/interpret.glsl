@@ -357,11 +357,14 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 for (; block + 1 < blocks; block += 2) {
                     const int first = packed + block * (inputs + 1);
                     const int second = first + inputs + 1;
+                    // Asked for before they are needed.
+                    const vec4 bias_a = weights.at[first + inputs];
+                    const vec4 bias_b = weights.at[second + inputs];
                     precise vec4 a = vec4(0.0);
                     precise vec4 b = vec4(0.0);
                     INTERPRET_PRODUCT_TWO(a, b, INTERPRET_FROM_MEMORY, from, inputs, first, second);
-                    a = a + weights.at[first + inputs];
-                    b = b + weights.at[second + inputs];
+                    a = a + bias_a;
+                    b = b + bias_b;
                     INTERPRET_ACTIVATE_TWO(a, b, tail.w);
                     INTERPRET_PUT((to >> 2) + block, a);
                     INTERPRET_PUT((to >> 2) + block + 1, b);

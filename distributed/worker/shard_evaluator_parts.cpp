@@ -1,0 +1,55 @@
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "cambrian/distributed/worker/shard_evaluator.hpp"
+#include "cambrian/engine/core/clock.hpp"
+#include "cambrian/engine/core/error.hpp"
+
+// The births of a shard in parts, the host one ahead of the device.
+namespace cambrian::distributed {
+
+namespace {
+
+/// Part `index` of so many, of nearly the same size.
+OrderRange part_of(std::size_t births, std::size_t parts, std::size_t index) {
+    return {births * index / parts, births * (index + 1) / parts};
+}
+
+}  // namespace
+
+bool ShardEvaluator::may_be_split() const {
+    return backend_.asynchronous() && !task_->signature().host && !learner_ &&
+           !variation_.develops();
+}
+
+void ShardEvaluator::live_in_parts(Job& job, JobResult& result, Lives& lives, std::size_t parts) {
+    const Job host_job = with_parents_on_host(job);
+    const std::function<void()> let_go = [&] { release(std::move(job.retired)); };
+    std::size_t made = 0;
+    const auto make = [&](std::size_t end) {
+        const Clock::time_point start = Clock::now();
+        make_on_host(host_job, {std::exchange(made, end), end}, result, lives.retries);
+        result.cost.vary += std::chrono::duration<double>(Clock::now() - start).count();
+    };
+    const auto collect = [&](std::size_t part) {
+        std::ranges::move(evaluator_->finish(part % 2), std::back_inserter(lives.evaluations));
+    };
+    try {
+        for (std::size_t part = 0; part < parts; ++part) {
+            const OrderRange indices = part_of(job.size(), parts, part);
+            make(indices.end);
+            const auto genomes =
+                pointers_to(std::span(result.genomes).subspan(indices.begin, indices.size()));
+            evaluator_->start(part % 2, genomes, job.evaluation,
+                              {.samples = false, .meanwhile = part == 0 ? &let_go : nullptr});
+            if (part > 0) collect(part - 1);
+        }
+        collect(parts - 1);
+    } catch (const OutOfMemoryError&) {
+        make(job.size());
+        lives.evaluations = evaluations(job, result);
+    }
+}
+
+}  // namespace cambrian::distributed

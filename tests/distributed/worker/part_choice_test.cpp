@@ -1,0 +1,66 @@
+#include "cambrian/distributed/worker/part_choice.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+// In how many parts a shard is evaluated: what is faster stays, what is slower is dropped.
+namespace cambrian::distributed {
+namespace {
+
+/// The choice after so many shards of `births` that take `seconds(parts)`, and its turns.
+std::size_t settled(PartChoice& choice, std::size_t births, int shards,
+                    const std::function<double(std::size_t parts)>& seconds) {
+    for (int i = 0; i < shards; ++i) choice.note(births, seconds(choice.parts(births)));
+    return choice.parts(births);
+}
+
+TEST(PartChoice, BeginsWhole) {
+    const PartChoice choice;
+    EXPECT_EQ(choice.parts(1), 1U);
+    EXPECT_EQ(choice.parts(1'000'000), 1U);
+}
+
+TEST(PartChoice, FindsTheFastest) {
+    // A host of 8 ms before a device of 8 ms that loses half a millisecond for each part.
+    const auto seconds = [](std::size_t parts) {
+        return 8.0 / static_cast<double>(parts) + 8.0 + 0.5 * static_cast<double>(parts);
+    };
+    PartChoice choice;
+    EXPECT_EQ(settled(choice, 100'000, 24, seconds), 4U);
+    int others = 0;
+    for (int i = 0; i < 10'000; ++i) {
+        others += choice.parts(100'000) == 4 ? 0 : 1;
+        choice.note(100'000, seconds(choice.parts(100'000)));
+    }
+    EXPECT_LE(others, 100) << "what is slower is tried too often";
+}
+
+TEST(PartChoice, StaysWholeWhereEachPartTakesAsLong) {
+    PartChoice choice;
+    const auto seconds = [](std::size_t parts) { return 2.0 + 4.0 * static_cast<double>(parts); };
+    EXPECT_EQ(settled(choice, 10'000, 20, seconds), 1U);
+}
+
+TEST(PartChoice, FollowsWhatChanges) {
+    PartChoice choice;
+    const auto gains = [](std::size_t parts) { return 16.0 / static_cast<double>(parts) + 1.0; };
+    const auto loses = [](std::size_t parts) { return static_cast<double>(parts); };
+    EXPECT_EQ(settled(choice, 100'000, 40, gains), PartChoice::max_parts);
+    EXPECT_EQ(settled(choice, 100'000, 400, loses), 1U);
+    EXPECT_EQ(settled(choice, 100'000, 4'000, gains), PartChoice::max_parts);
+}
+
+TEST(PartChoice, PartsHaveAtLeastSoManyBirths) {
+    PartChoice choice;
+    const auto gains = [](std::size_t parts) { return 16.0 / static_cast<double>(parts); };
+    EXPECT_EQ(settled(choice, 1'000'000, 40, gains), PartChoice::max_parts);
+    EXPECT_EQ(choice.parts(2 * PartChoice::min_births - 1), 1U);
+    EXPECT_EQ(choice.parts(3 * PartChoice::min_births), 3U);
+    // Small ones tell nothing.
+    for (int i = 0; i < 100; ++i) choice.note(100, 1e9);
+    EXPECT_EQ(choice.parts(1'000'000), PartChoice::max_parts);
+}
+
+}  // namespace
+}  // namespace cambrian::distributed
