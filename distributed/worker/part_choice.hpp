@@ -7,7 +7,8 @@ namespace cambrian::distributed {
 
 /// In how many parts a shard is made and evaluated, so that a device computes one while the host
 /// makes the next. More parts hide more of the host's work, and each leaves more of a wide device
-/// idle: which weighs more is measured, again from time to time. Results do not depend on it.
+/// idle: which weighs more is measured, again from time to time, by turns with what is best so
+/// far, for networks grow and live longer from shard to shard. Results do not depend on it.
 class PartChoice {
   public:
     static constexpr std::size_t max_parts = 8;
@@ -20,17 +21,18 @@ class PartChoice {
     void note(std::size_t births, double seconds);
 
   private:
-    void compare();
-    void try_next();
-    [[nodiscard]] std::size_t chosen() const { return trying_ ? tried_ : parts_; }
+    static constexpr std::size_t pairs = 5;
+
+    void decide();
+    [[nodiscard]] bool turn_of_other() const { return trying_ && shards_ % 2 == 1; }
 
     std::size_t parts_ = 1;  ///< The best so far.
-    std::size_t tried_ = 2;  ///< What is tried, or will be.
+    std::size_t other_ = 2;  ///< What is tried, or will be next.
     bool trying_ = false;
-    std::size_t shards_ = 0;        ///< With what is chosen now.
-    std::size_t patience_ = 0;      ///< Shards before the next try.
-    double fastest_ = 0.0;          ///< Seconds a birth with what is chosen now,
-    double fastest_of_best_ = 0.0;  ///< and with the best, just before the try.
+    std::size_t shards_ = 0;              ///< Of a try, or since the last one.
+    std::size_t patience_ = 2;            ///< Shards before the next try: the first ones compile.
+    double of_best_ = 0.0;                ///< Seconds a birth of a pair's first shard.
+    std::array<double, pairs> ratios_{};  ///< How much longer the other took.
 };
 
 }  // namespace cambrian::distributed

@@ -117,6 +117,7 @@ JobResult ShardEvaluator::work(Job& job) {
         const evolve::Evaluator::Counters before = evaluator_->counters();
         Lives lives = live(job, result);
         score(job, lives.evaluations, result);
+        evaluations_ = std::move(lives.evaluations);
         result.scores.retries =
             std::accumulate(lives.retries.begin(), lives.retries.end(), std::uint64_t{0});
         if (details_) result.scores.details.retries = std::move(lives.retries);

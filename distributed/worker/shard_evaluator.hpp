@@ -148,6 +148,7 @@ class ShardEvaluator {
     std::unique_ptr<evolve::Learner> learner_;             ///< Null where nobody learns.
     std::unique_ptr<evolve::Evaluator> evaluator_;
     PartChoice part_choice_;
+    std::vector<evolve::Evaluation> evaluations_;  ///< Of the last shard, for their memory.
     bool details_;  ///< Whether somebody wants the columns of BirthDetails.
     ThreadPool& threads_;
     /// Of genomes, which lie in what stands above. Null where a rank has one thread.

@@ -1,6 +1,6 @@
-#include <algorithm>
-#include <iterator>
+#include <chrono>
 #include <utility>
+#include <vector>
 
 #include "cambrian/distributed/worker/shard_evaluator.hpp"
 #include "cambrian/engine/core/clock.hpp"
@@ -32,8 +32,12 @@ void ShardEvaluator::live_in_parts(Job& job, JobResult& result, Lives& lives, st
         make_on_host(host_job, {std::exchange(made, end), end}, result, lives.retries);
         result.cost.vary += std::chrono::duration<double>(Clock::now() - start).count();
     };
+    // Memory that was used before: that of a new vector is made page by page.
+    lives.evaluations = std::exchange(evaluations_, {});
+    lives.evaluations.resize(job.size());
     const auto collect = [&](std::size_t part) {
-        std::ranges::move(evaluator_->finish(part % 2), std::back_inserter(lives.evaluations));
+        const OrderRange of = part_of(job.size(), parts, part);
+        evaluator_->finish(part % 2, std::span(lives.evaluations).subspan(of.begin, of.size()));
     };
     try {
         for (std::size_t part = 0; part < parts; ++part) {

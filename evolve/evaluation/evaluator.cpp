@@ -114,18 +114,16 @@ Evaluation evaluation_from(const std::vector<PopulationOutput>& outputs, const L
     return result;
 }
 
-std::vector<Evaluation> evaluations_from(const std::vector<PopulationOutput>& outputs,
-                                         const Layout& layout, std::size_t count, bool samples,
-                                         ThreadPool& threads) {
+void read_evaluations(const std::vector<PopulationOutput>& outputs, const Layout& layout,
+                      bool samples, ThreadPool& threads, std::span<Evaluation> evaluations) {
     constexpr std::size_t at_once = 256;
-    std::vector<Evaluation> result(count);
+    const std::size_t count = evaluations.size();
     const std::size_t parts = (count + at_once - 1) / at_once;
     threads.for_each(static_cast<std::int64_t>(parts), [&](std::int64_t part, int) {
         const std::size_t first = static_cast<std::size_t>(part) * at_once;
         for (std::size_t i = first; i < std::min(first + at_once, count); ++i)
-            result[i] = evaluation_from(outputs, layout, i, samples);
+            evaluations[i] = evaluation_from(outputs, layout, i, samples);
     });
-    return result;
 }
 
 }  // namespace
@@ -137,11 +135,13 @@ struct Evaluator::State {
     PhaseInputs& prepare(const EvaluationRound& round);
     void start(std::size_t flight, std::span<const Individual* const> individuals,
                const EvaluationRound& round, const Options& options);
-    std::vector<Evaluation> finish(std::size_t flight);
+    void finish(std::size_t flight, std::span<Evaluation> evaluations);
     std::vector<Evaluation> on_backend(std::span<const Individual* const> individuals,
                                        const EvaluationRound& round, const Options& options) {
         start(0, individuals, round, options);
-        return finish(0);
+        std::vector<Evaluation> evaluations(individuals.size());
+        finish(0, evaluations);
+        return evaluations;
     }
     std::vector<Evaluation> on_host(std::span<const Individual* const> individuals,
                                     const EvaluationRound& round, std::span<const BirthId> origins);
@@ -198,10 +198,11 @@ void Evaluator::State::start(std::size_t flight, std::span<const Individual* con
                   .meanwhile = options.meanwhile});
 }
 
-std::vector<Evaluation> Evaluator::State::finish(std::size_t flight) {
+void Evaluator::State::finish(std::size_t flight, std::span<Evaluation> evaluations) {
     const Started& of = started.at(flight);
-    return evaluations_from(runner.finish(flight), layouts[static_cast<std::size_t>(of.phase)],
-                            of.individuals, of.samples, runner.threads());
+    CAMBRIAN_EXPECT(evaluations.size() == of.individuals);
+    read_evaluations(runner.finish(flight), layouts[static_cast<std::size_t>(of.phase)], of.samples,
+                     runner.threads(), evaluations);
 }
 
 std::vector<Evaluation> Evaluator::State::on_host(std::span<const Individual* const> individuals,
@@ -247,8 +248,8 @@ void Evaluator::start(std::size_t flight, std::span<const Individual* const> ind
     state_->start(flight, individuals, round, options);
 }
 
-std::vector<Evaluation> Evaluator::finish(std::size_t flight) {
-    return state_->finish(flight);
+void Evaluator::finish(std::size_t flight, std::span<Evaluation> evaluations) {
+    state_->finish(flight, evaluations);
 }
 
 std::vector<Evaluation> Evaluator::evaluate(std::span<const Genome* const> genomes,

@@ -66,7 +66,8 @@ class Evaluator {
     /// PopulationRunner). Throws OutOfMemoryError instead of halving.
     void start(std::size_t flight, std::span<const Individual* const> individuals,
                const EvaluationRound& round, const Options& options);
-    [[nodiscard]] std::vector<Evaluation> finish(std::size_t flight);
+    /// @param evaluations one for each individual that was started.
+    void finish(std::size_t flight, std::span<Evaluation> evaluations);
     /// The same for genomes by themselves.
     [[nodiscard]] std::vector<Evaluation> evaluate(std::span<const Genome* const> genomes,
                                                    const EvaluationRound& round);
