@@ -250,7 +250,6 @@ void Scheduler::work_with_others() {
     while (!progress_.front().leases.done() && !interrupted()) {
         feed_workers();
         feed_own_thread();
-        retired_ = nullptr;
         const bool thinks = follower_.foresee();
         serve(thinks                      ? microseconds{0}
               : compute_->in_flight() > 0 ? ComputeThread::look_every
@@ -502,7 +501,9 @@ void Scheduler::feed_own_thread() {
         if (!given || !bring_parents(*given)) {
             return;
         }
-        compute_->submit(job_of(*given));
+        Job job = job_of(*given);
+        job.retired = std::exchange(retired_, nullptr);  // Others wait for what this thread says.
+        compute_->submit(std::move(job));
     }
 }
 

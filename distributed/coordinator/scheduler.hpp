@@ -20,6 +20,7 @@
 #include "cambrian/distributed/protocol/message.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/distributed/worker/compute_thread.hpp"
+#include "cambrian/distributed/worker/genome_answers.hpp"
 #include "cambrian/distributed/worker/shard_evaluator.hpp"
 #include "cambrian/engine/core/clock.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
@@ -300,9 +301,10 @@ class Scheduler {
     const Ancestry& ancestry_;
     Follower follower_;
     std::deque<Step> steps_;               ///< The last, as many as rounds are open.
-    std::shared_ptr<const void> retired_;  ///< Freed once others have work.
+    std::shared_ptr<const void> retired_;  ///< Let go with the next shard of this rank.
     Ancestry::Genomes fetched_;            ///< Null until they come.
-    std::deque<Progress> progress_;        ///< Of the first open rounds; empty between rounds.
+    ReceivedGenomes received_;
+    std::deque<Progress> progress_;  ///< Of the first open rounds; empty between rounds.
     Clock::time_point last_progress_;
     Clock::time_point last_watch_;
     Clock::time_point worked_until_;  ///< Where no thread works but this one.

@@ -209,11 +209,16 @@ void Scheduler::answer(int rank, const GenomeRequest& request) {
 }
 
 void Scheduler::take_genomes(int rank, const GenomeReply& reply) {
-    for (const NamedGenome& named : reply.genomes) {
-        if (const auto at = fetched_.find(named.origin); at != fetched_.end() && !at->second) {
-            at->second = std::make_shared<const evolve::Individual>(
-                evolve::decode_genome(named.bytes, title(rank)));
+    const std::vector<GenomeAnswer> answers = received_.read(reply, title(rank), threads_);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+        const auto at = fetched_.find(reply.genomes[i].origin);
+        if (at == fetched_.end() || at->second) {
+            continue;
         }
+        if (!answers[i].genome) {
+            throw InputError(answers[i].problem);
+        }
+        at->second = answers[i].genome;
     }
     for (const evolve::BirthId origin : reply.gone) {
         fetched_.erase(origin);

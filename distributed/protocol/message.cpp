@@ -398,19 +398,29 @@ void read(ArchiveReader& archive, GenomeRequest& message) {
 }
 
 void write(ArchiveWriter& archive, const GenomeReply& message) {
+    archive.write(static_cast<std::uint64_t>(message.structures.size()));
+    for (const std::vector<std::byte>& structure : message.structures) {
+        archive.write(std::span<const std::byte>(structure));
+    }
     archive.write(static_cast<std::uint64_t>(message.genomes.size()));
     for (const NamedGenome& genome : message.genomes) {
         archive.write(genome.origin);
-        archive.write(std::span<const std::byte>(genome.bytes));
+        archive.write(genome.structure);
+        archive.write(std::span<const float>(genome.weights));
     }
     write_all<std::uint64_t>(archive, message.gone);
 }
 
 void read(ArchiveReader& archive, GenomeReply& message) {
-    message.genomes.resize(archive.read_count(16));
+    message.structures.resize(archive.read_count(8));
+    for (std::vector<std::byte>& structure : message.structures) {
+        archive.read(structure);
+    }
+    message.genomes.resize(archive.read_count(20));
     for (NamedGenome& genome : message.genomes) {
         archive.read(genome.origin);
-        archive.read(genome.bytes);
+        archive.read(genome.structure);
+        archive.read(genome.weights);
     }
     read_all(archive, message.gone);
 }

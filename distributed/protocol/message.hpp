@@ -115,13 +115,15 @@ struct GenomeRequest {
 
 struct NamedGenome {
     evolve::BirthId origin = 0;
-    std::vector<std::byte> bytes;
+    std::uint32_t structure = 0;  ///< Among those of the reply.
+    std::vector<float> weights;
     bool operator==(const NamedGenome&) const = default;
 };
 
 /// The answer to a GenomeRequest, or to a part of it: every origin is in one of the two.
 struct GenomeReply {
     static constexpr MessageKind kind = MessageKind::genomes;
+    std::vector<std::vector<std::byte>> structures;  ///< Each once, see evolve::decode_structure.
     std::vector<NamedGenome> genomes;
     std::vector<evolve::BirthId> gone;  ///< Not here.
     bool operator==(const GenomeReply&) const = default;

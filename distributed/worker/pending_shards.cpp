@@ -103,14 +103,4 @@ std::vector<std::uint64_t> PendingShards::give_up_before(std::uint64_t generatio
     return given_up;
 }
 
-GenomeAnswer read_answer(const NamedGenome& named, std::string_view source) {
-    try {
-        return {
-            std::make_shared<const evolve::Individual>(evolve::decode_genome(named.bytes, source)),
-            {}};
-    } catch (const InputError& error) {
-        return {nullptr, error.what()};
-    }
-}
-
 }  // namespace cambrian::distributed

@@ -76,11 +76,4 @@ class PendingShards {
     Requests unsaid_;
 };
 
-/// What was read of an answer: a genome, or the problem with it.
-struct GenomeAnswer {
-    SharedIndividual genome;
-    std::string problem;
-};
-[[nodiscard]] GenomeAnswer read_answer(const NamedGenome& named, std::string_view source);
-
 }  // namespace cambrian::distributed

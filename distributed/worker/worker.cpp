@@ -345,7 +345,6 @@ class Worker {
         } else {
             take_early_orders();
         }
-        retired_ = nullptr;  // Only now, when the compute thread has something to do.
     }
 
     /// Moves to the rounds of an order.
@@ -422,10 +421,8 @@ class Worker {
         for (const NamedGenome& named : reply.genomes) {
             static_cast<void>(pending_.places_of(named.origin));
         }
-        std::vector<GenomeAnswer> answers(reply.genomes.size());
-        for_each_index(threads_, answers.size(), 1, [&](std::size_t i) {
-            answers[i] = read_answer(reply.genomes[i], fmt::format("rank {}", rank));
-        });
+        const std::vector<GenomeAnswer> answers =
+            received_.read(reply, fmt::format("rank {}", rank), threads_);
         for (std::size_t i = 0; i < answers.size(); ++i) {
             if (answers[i].genome) {
                 for (const PendingShards::Place& wanted :
@@ -491,6 +488,7 @@ class Worker {
         begun_.erase(begun_.begin(),
                      begun_.lower_bound(first_shard_of(follower_.round()->generation())));
         begun_.insert(order.shard);
+        job.retired = std::exchange(retired_, nullptr);  // Others wait for what this thread says.
         compute_.submit(std::move(job));
     }
 
@@ -580,6 +578,7 @@ class Worker {
     ThreadPool& threads_;
     Follower follower_;
     PendingShards pending_;
+    ReceivedGenomes received_;
     std::set<std::uint64_t> begun_;         ///< Shards of open rounds that were begun here.
     std::optional<RoundEnd> early_end_;     ///< Of a round that this rank has not come to.
     std::vector<ShardOrder> early_orders_;  ///< Of a round that this rank has not heard of.

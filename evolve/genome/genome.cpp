@@ -66,6 +66,9 @@ std::string structure_fault(const Genome& genome, std::int64_t weights) {
             return "empty slot " + std::to_string(slot) + " has a gene";
         }
     }
+    if (!std::isfinite(genome.weight_power) || genome.weight_power < 0.0F) {
+        return "its own deviation of noise is not a positive number";
+    }
     const std::vector<Hash128> ids = sorted_ids(genome);
     if (ids.front() == Hash128{}) {
         return "a gene has no id";
@@ -101,9 +104,6 @@ std::string fault(const Genome& genome) {
     if (!std::all_of(genome.weights.begin(), genome.weights.end(),
                      [](float weight) { return std::isfinite(weight); })) {
         return "a weight is not finite";
-    }
-    if (!std::isfinite(genome.weight_power) || genome.weight_power < 0.0F) {
-        return "its own deviation of noise is not a positive number";
     }
     return {};
 }

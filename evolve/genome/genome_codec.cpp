@@ -1,6 +1,11 @@
+#include <algorithm>
+#include <cmath>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
 #include "cambrian/evolve/genome/genome.hpp"
 #include "cambrian/evolve/genome/structure.hpp"
@@ -65,8 +70,7 @@ void read(ArchiveReader& reader, std::vector<NeuronGenes>& layers) {
     }
 }
 
-std::vector<std::byte> encode(const Genome& genome, std::span<const float> weights) {
-    ArchiveWriter writer;
+void write(ArchiveWriter& writer, const Genome& genome, std::span<const float> weights) {
     const bool has_power = genome.weight_power > 0.0F;
     writer.write(genome.neuron_genes.empty()
                      ? (has_power ? format_with_power : genome_format)
@@ -82,22 +86,16 @@ std::vector<std::byte> encode(const Genome& genome, std::span<const float> weigh
     if (has_power) {
         writer.write(genome.weight_power);
     }
+}
+
+std::vector<std::byte> encode(const Genome& genome, std::span<const float> weights) {
+    ArchiveWriter writer;
+    write(writer, genome, weights);
     return writer.take();
 }
 
-}  // namespace
-
-std::vector<std::byte> encode(const Genome& genome) {
-    return encode(genome, genome.weights);
-}
-
-std::vector<std::byte> encode(const Individual& individual) {
-    CAMBRIAN_EXPECT(individual.on_host());
-    return encode(individual.structure->genome(), individual.weights);
-}
-
-Genome decode_genome(std::span<const std::byte> bytes, std::string_view source) {
-    ArchiveReader reader(bytes, std::string(source));
+/// What is written last; not checked.
+Genome read_last_genome(ArchiveReader& reader) {
     std::uint32_t found = 0;
     reader.read(found);
     if (found < genome_format || found > format_with_both) {
@@ -117,6 +115,62 @@ Genome decode_genome(std::span<const std::byte> bytes, std::string_view source) 
         reader.read(genome.weight_power);
     }
     reader.finish();
+    return genome;
+}
+
+}  // namespace
+
+std::vector<std::byte> encode(const Genome& genome) {
+    return encode(genome, genome.weights);
+}
+
+std::vector<std::byte> encode(const Structure& structure) {
+    ArchiveWriter writer;
+    writer.write(static_cast<std::uint64_t>(structure.weight_count()));
+    write(writer, structure.genome(), {});
+    return writer.take();
+}
+
+SharedStructure decode_structure(std::span<const std::byte> bytes, std::string_view source) {
+    ArchiveReader reader(bytes, std::string(source));
+    std::int64_t weights = 0;
+    reader.read(weights);
+    Genome genome = read_last_genome(reader);
+    const std::string fault =
+        genome.weights.empty() ? structure_fault(genome, weights) : "it has weights of its own";
+    if (!fault.empty()) {
+        reader.fail("invalid structure (" + fault + ")");
+    }
+    return std::make_shared<const Structure>(std::move(genome));
+}
+
+Individual individual_of(SharedStructure structure, std::vector<float> weights,
+                         std::string_view source) {
+    const auto refuse = [&](const std::string& why) {
+        throw InputError(std::string(source) + " has a genome that cannot be read (" + why +
+                         ") check that every rank runs the same program");
+    };
+    if (std::ssize(weights) != structure->weight_count()) {
+        refuse(std::to_string(weights.size()) + " weights for a structure of " +
+               std::to_string(structure->weight_count()));
+    }
+    if (!std::ranges::all_of(weights, [](float weight) { return std::isfinite(weight); })) {
+        refuse("a weight is not finite");
+    }
+    Individual individual;
+    individual.structure = std::move(structure);
+    individual.weights = std::move(weights);
+    return individual;
+}
+
+std::vector<std::byte> encode(const Individual& individual) {
+    CAMBRIAN_EXPECT(individual.on_host());
+    return encode(individual.structure->genome(), individual.weights);
+}
+
+Genome decode_genome(std::span<const std::byte> bytes, std::string_view source) {
+    ArchiveReader reader(bytes, std::string(source));
+    Genome genome = read_last_genome(reader);
     try {
         check(genome);
     } catch (const ContractViolation& violation) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "cambrian/engine/core/once.hpp"
@@ -140,5 +141,14 @@ struct Individuals {
 
 /// The bytes of its genome.
 [[nodiscard]] std::vector<std::byte> encode(const Individual& individual);
+
+/// The bytes of a structure, for messages in which many genomes have the same one, and back: both
+/// throw InputError naming `source`, of bytes that are no structure and of weights that are not
+/// its.
+[[nodiscard]] std::vector<std::byte> encode(const Structure& structure);
+[[nodiscard]] SharedStructure decode_structure(std::span<const std::byte> bytes,
+                                               std::string_view source);
+[[nodiscard]] Individual individual_of(SharedStructure structure, std::vector<float> weights,
+                                       std::string_view source);
 
 }  // namespace cambrian::evolve

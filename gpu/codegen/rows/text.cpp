@@ -104,8 +104,7 @@ std::string RowKernelText::guarded_store(ValueId id, const std::string& stores) 
 
 bool RowKernelText::tells_who_walks_on(ValueId id) const {
     const Graph& graph = *scan_.body;
-    while (graph.producer(id).op == Op::reshape || graph.producer(id).op == Op::broadcast)
-        id = graph.operands(graph.producer(id))[0];
+    while (row_op(graph.producer(id).op).moves) id = graph.operands(graph.producer(id))[0];
     return leaves_early() && id == input(static_cast<std::size_t>(scan_.alive_carry));
 }
 

@@ -46,7 +46,7 @@ RoundEnd some_round_end() {
     return {3, {4, {std::byte{1}}, {{5, 1}, {9, 0}}}, {6, 7, 8}, 2, {{4, 1}, {0, 0}, {5, 1}}, {1}};
 }
 
-const GenomeReply some_reply{{{1, {std::byte{1}}}}, {3}};
+const GenomeReply some_reply{{{std::byte{1}}}, {{1, 0, {0.5F, -2.0F}}}, {3}};
 const Handshake some_handshake{"0.1.0", {1, 2},   {3, 4},        "cpu fast",
                                "cpu",   "node-3", "NVIDIA H200", 8};
 
@@ -106,7 +106,7 @@ std::uint64_t body_hash(const T& message) {
 }
 
 // Other bytes need another version of the frame: ranks of two builds must not misread each other.
-TEST(Message, BytesAreThoseOfFrameVersion12) {
+TEST(Message, BytesAreThoseOfFrameVersion13) {
     EXPECT_EQ(body_hash(some_handshake), 0xBFA4126CEDA5BEDF);
     EXPECT_EQ(body_hash(some_request()), 0x97547A5F4BF84CB5);
     EXPECT_EQ(body_hash(some_order()), 0xA1E885CF58A33A4B);
@@ -114,7 +114,7 @@ TEST(Message, BytesAreThoseOfFrameVersion12) {
     shipped.children.assign(3, {{std::byte{9}}, 1});
     EXPECT_EQ(body_hash(shipped), 0xEC8E25E9A08DB3B4);
     EXPECT_EQ(body_hash(GenomeRequest{{1, 2}}), 0x837F16AAE6F43577);
-    EXPECT_EQ(body_hash(some_reply), 0xC3E74B7DC8AC07F7);
+    EXPECT_EQ(body_hash(some_reply), 0xC0CDCD9CEE34B0A);
     EXPECT_EQ(body_hash(Heartbeat{{1, 2, 3}}), 0x22C82A48A4097B1D);
     EXPECT_EQ(body_hash(ShardFailure{5, "it threw", true}), 0x9C97B01324286604);
     EXPECT_EQ(body_hash(Stop{"the run has ended"}), 0x7B70B35FECD17A2A);
@@ -122,7 +122,7 @@ TEST(Message, BytesAreThoseOfFrameVersion12) {
     EXPECT_EQ(body_hash(some_round_end()), 0xCB66131DA08F691E);
     EXPECT_EQ(body_hash(InitialReply{{{std::byte{1}}, {std::byte{2}, std::byte{3}}}}),
               0xB73D05B6A4AEDE58);
-    EXPECT_EQ(frame[4], std::byte{12});
+    EXPECT_EQ(frame[4], std::byte{13});
 }
 
 TEST(Message, AScoreTakesNineBytes) {

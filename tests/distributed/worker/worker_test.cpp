@@ -131,7 +131,10 @@ class WorkerTest : public testing::Test {
     GenomeReply answer_to(const GenomeRequest& request) {
         GenomeReply reply;
         for (const evolve::BirthId origin : request.origins) {
-            reply.genomes.push_back({origin, evolve::encode(founder(experiment_, origin))});
+            const evolve::Individual genome(founder(experiment_, origin));
+            reply.genomes.push_back(
+                {origin, static_cast<std::uint32_t>(reply.structures.size()), genome.weights});
+            reply.structures.push_back(evolve::encode(*genome.structure));
         }
         return reply;
     }
@@ -166,7 +169,7 @@ TEST_F(WorkerTest, TheRightGenomesBeginTheShard) {
 TEST_F(WorkerTest, ADamagedGenomeFailsTheShard) {
     PlayedCoordinator coordinator(experiment_);
     GenomeReply reply = answer_to(begin(coordinator));
-    reply.genomes[0].bytes.resize(reply.genomes[0].bytes.size() / 2);
+    reply.structures[0].resize(reply.structures[0].size() / 2);
     coordinator.say(reply);
     const auto failure = coordinator.hear<ShardFailure>();
     ASSERT_TRUE(failure);
@@ -191,7 +194,7 @@ TEST_F(WorkerTest, AnswersThatNobodyCanUseAreIgnored) {
 
 TEST_F(WorkerTest, AGenomeThatIsGoneEndsTheWaitWithoutAFailure) {
     PlayedCoordinator coordinator(experiment_);
-    coordinator.say(GenomeReply{{}, begin(coordinator).origins});
+    coordinator.say(GenomeReply{{}, {}, begin(coordinator).origins});
     const auto request = coordinator.hear<Request>();
     ASSERT_TRUE(request);
     EXPECT_EQ(request->room, 1U);
@@ -216,7 +219,7 @@ TEST_F(WorkerTest, AsksTheCoordinatorForWhatAnotherRankDoesNotGive) {
         const auto asked = coordinator.third_hears<GenomeRequest>();
         ASSERT_TRUE(asked);
         if (!silent) {
-            coordinator.say_as_third(GenomeReply{{}, asked->origins});
+            coordinator.say_as_third(GenomeReply{{}, {}, asked->origins});
         }
         const auto again = coordinator.hear<GenomeRequest>();  // After a quarter of a lease.
         ASSERT_TRUE(again);
@@ -251,7 +254,10 @@ TEST_F(WorkerTest, GivesWhatItMadeToWhoeverAsks) {
     const auto reply = coordinator.hear<GenomeReply>();
     ASSERT_TRUE(reply);
     ASSERT_EQ(reply->genomes.size(), 1U);
-    EXPECT_EQ(reply->genomes[0], (NamedGenome{2, evolve::encode(founder(experiment_, 2))}));
+    const evolve::Individual expected(founder(experiment_, 2));
+    EXPECT_EQ(reply->genomes[0], (NamedGenome{2, 0, expected.weights}));
+    ASSERT_EQ(reply->structures.size(), 1U);
+    EXPECT_EQ(reply->structures[0], evolve::encode(*expected.structure));
     EXPECT_EQ(reply->gone, std::vector<evolve::BirthId>{7});
 }
 
