@@ -8,6 +8,7 @@
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/backend/for_backends.hpp"
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/gpu/codegen/rows/row_source.hpp"
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
 #include "cambrian/gpu/inheritance.hpp"
@@ -169,10 +170,14 @@ class VulkanBackend : public Backend {
         CAMBRIAN_EXPECT((buffer.type() == ValueType::real) == real);
         buffer.require_inside(first, count);
         buffer.written(first, count);
-        std::byte* words = retried([&] { return transfer_.lend(buffer.memory(), first, count); });
-        return words == nullptr
-                   ? std::span<Word>()
-                   : std::span(reinterpret_cast<Word*>(words), static_cast<std::size_t>(count));
+        try {
+            // Not once more: a retry gives away what was lent before and is not written yet.
+            if (std::byte* words = transfer_.lend(buffer.memory(), first, count))
+                return {reinterpret_cast<Word*>(words), static_cast<std::size_t>(count)};
+        } catch (const OutOfMemoryError&) {
+            // An upload does as well, and may.
+        }
+        return {};
     }
 
     template <class Value>

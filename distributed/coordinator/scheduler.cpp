@@ -470,13 +470,13 @@ Clock::time_point Scheduler::lease_end() const {
                               experiment_.distribution.lease_seconds));
 }
 
-Job Scheduler::job_of(const Assignment& given) const {
+Job Scheduler::job_of(const Assignment& given) {
     const SharedRound& round = given.progress.round;
     return {given.shard.id,
             {evolve::Phase::train, round->generation()},
             round,
             given.shard.items,
-            follower_.parents(*round),
+            follower_.lend_parents(*round),
             {}};
 }
 

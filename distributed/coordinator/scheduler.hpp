@@ -215,7 +215,7 @@ class Scheduler {
     [[nodiscard]] Progress* progress_of(std::uint64_t shard);
     void work_inline();
     void work_with_others();
-    [[nodiscard]] Job job_of(const Assignment& given) const;
+    [[nodiscard]] Job job_of(const Assignment& given);
     void feed_own_thread();
     void feed_workers();
     /// The next shard for a rank, of the oldest round that has one.

@@ -73,6 +73,24 @@ const Follower::Open& Follower::at(std::uint64_t generation) const {
     return open_[generation - round()->generation()];
 }
 
+Follower::Open& Follower::at(std::uint64_t generation) {
+    CAMBRIAN_EXPECT(is_open(generation));
+    return open_[generation - round()->generation()];
+}
+
+std::shared_ptr<const PoolGenomes> Follower::lend_parents(const Round& round) {
+    Open& open = at(round.generation());
+    open.lent = true;
+    return open.pool;
+}
+
+PoolGenomes& Follower::Open::own_pool() {
+    if (std::exchange(lent, false)) {
+        pool = std::make_shared<PoolGenomes>(*pool);
+    }
+    return *pool;
+}
+
 void Follower::check_ranks(std::span<const std::uint32_t> holders) const {
     for (const std::uint32_t rank : holders) {
         if (rank >= settings_.ranks) {
@@ -191,16 +209,21 @@ std::shared_ptr<const void> Follower::retire(std::deque<Open> closed) {
 std::vector<std::uint32_t> Follower::missing_parents(const Round& round, OrderRange births,
                                                      std::size_t remakes, bool made) {
     const std::span<const evolve::Member> members = round.strategy->parent_pool();
-    PoolGenomes& pool = *at(round.generation()).pool;
-    if (std::ranges::all_of(pool, [](const SharedIndividual& here) { return here != nullptr; })) {
+    Open& open = at(round.generation());
+    const auto is_here = [&open](std::uint32_t place) { return (*open.pool)[place] != nullptr; };
+    if (std::ranges::all_of(*open.pool,
+                            [](const SharedIndividual& here) { return here != nullptr; })) {
         return {};  // A rank alone has all of them.
     }
+    std::vector<std::uint32_t> absent = named_places(round, births, made, threads_);
+    std::erase_if(absent, is_here);
+    if (absent.empty()) {
+        return {};
+    }
+    PoolGenomes& pool = open.own_pool();
     std::vector<std::uint32_t> missing;
     std::vector<std::pair<std::uint32_t, evolve::Birth>> recipes;
-    for (const std::uint32_t place : named_places(round, births, made, threads_)) {
-        if (pool[place]) {
-            continue;
-        }
+    for (const std::uint32_t place : absent) {
         // Another island or open round may have the same genome.
         if (SharedIndividual here = find(members[place].origin)) {
             pool[place] = std::move(here);
@@ -238,9 +261,9 @@ std::optional<evolve::Birth> Follower::recipe_of(const evolve::Member& member) c
 
 void Follower::fill(const Round& round, std::size_t place, SharedIndividual genome) {
     CAMBRIAN_EXPECT(genome != nullptr);
-    SharedIndividual& parent = at(round.generation()).pool->at(place);
-    if (!parent) {
-        parent = std::move(genome);
+    Open& open = at(round.generation());
+    if (!open.pool->at(place)) {
+        open.own_pool()[place] = std::move(genome);
     }
 }
 

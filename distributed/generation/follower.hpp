@@ -48,10 +48,13 @@ class Follower {
     [[nodiscard]] const SharedRound& round(std::uint64_t generation) const {
         return at(generation).round;
     }
-    /// The parents of a round. Places that a job reads are filled before it begins.
+    /// The parents of a round.
     [[nodiscard]] std::shared_ptr<const PoolGenomes> parents(const Round& round) const {
         return at(round.generation()).pool;
     }
+    /// The same for a job on another thread, in whose list nothing changes any more: what it reads
+    /// is there before it begins.
+    [[nodiscard]] std::shared_ptr<const PoolGenomes> lend_parents(const Round& round);
 
     /// Closes the oldest round and opens the next. Returns genomes that nobody needs any more, to
     /// be freed where nobody waits. Throws InputError, and stays where it is, for a record of
@@ -92,15 +95,19 @@ class Follower {
         SharedRound round;
         std::shared_ptr<PoolGenomes> pool;  ///< The parents.
         PoolGenomes children;  ///< By position, those that were made here; empty before the first.
-        OriginIndex places;    ///< Of origins in the pool; made when they are needed.
+        OriginIndex places{};  ///< Of origins in the pool; made when they are needed.
+        bool lent = false;     ///< Whether others read the pool.
 
         [[nodiscard]] SharedIndividual child(std::uint64_t position) const {
             return position < children.size() ? children[position] : nullptr;
         }
         [[nodiscard]] SharedIndividual parent(evolve::BirthId origin);
+        /// To be written: another list where others read this one.
+        [[nodiscard]] PoolGenomes& own_pool();
     };
 
     [[nodiscard]] const Open& at(std::uint64_t generation) const;
+    [[nodiscard]] Open& at(std::uint64_t generation);
     /// Whether births of a generation that are carried over are evaluated, too.
     [[nodiscard]] bool reevaluates(std::uint64_t generation) const;
     /// What is not open any more, to be let go.

@@ -226,6 +226,22 @@ void read_cost(ArchiveReader& archive, ShardCost& cost) {
     archive.read(cost.fallbacks);
 }
 
+/// Whoever reads a reply counts on both: that it costs no more than its genomes, and that each is
+/// there or gone once.
+void check(ArchiveReader& archive, const GenomeReply& message) {
+    if (message.structures.size() > message.genomes.size()) {
+        archive.fail("it has more structures than genomes");
+    }
+    std::vector<evolve::BirthId> origins = message.gone;
+    for (const NamedGenome& genome : message.genomes) {
+        origins.push_back(genome.origin);
+    }
+    std::ranges::sort(origins);
+    if (std::ranges::adjacent_find(origins) != origins.end()) {
+        archive.fail("it names a genome twice");
+    }
+}
+
 }  // namespace
 
 void write(ArchiveWriter& archive, const Handshake& message) {
@@ -423,6 +439,7 @@ void read(ArchiveReader& archive, GenomeReply& message) {
         archive.read(genome.weights);
     }
     read_all(archive, message.gone);
+    check(archive, message);
 }
 
 void write(ArchiveWriter& archive, const Heartbeat& message) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <unordered_set>
 
 #include "cambrian/distributed/generation/blocks.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -62,7 +63,12 @@ void send_genomes(Communicator& communicator, int rank, ComputeThread& compute,
     std::vector<evolve::BirthId> gone;
     std::vector<evolve::BirthId> origins;
     std::vector<SharedIndividual> genomes;
+    // Islands may share a genome, and whoever asks for all of both names it twice.
+    std::unordered_set<evolve::BirthId> told;
     for (const auto& [origin, genome] : wanted) {
+        if (!told.insert(origin).second) {
+            continue;
+        }
         if (genome) {
             origins.push_back(origin);
             genomes.push_back(genome);
@@ -108,6 +114,7 @@ std::vector<GenomeAnswer> ReceivedGenomes::read(const GenomeReply& reply, std::s
 std::vector<ReceivedGenomes::Form> ReceivedGenomes::forms_of(const GenomeReply& reply,
                                                              std::string_view source,
                                                              ThreadPool& threads) {
+    forget_dead();
     std::vector<Form> forms(reply.structures.size());
     for (std::size_t i = 0; i < forms.size(); ++i) {
         forms[i].hash = hash128(reply.structures[i]);
@@ -130,7 +137,6 @@ std::vector<ReceivedGenomes::Form> ReceivedGenomes::forms_of(const GenomeReply& 
             known_.insert_or_assign(form.hash, form.structure);
         }
     }
-    forget_dead();
     return forms;
 }
 

@@ -51,6 +51,7 @@ void ShardEvaluator::live_in_parts(Job& job, JobResult& result, Lives& lives, st
         }
         collect(parts - 1);
     } catch (const OutOfMemoryError&) {
+        ++result.cost.memory_splits;
         make(job.size());
         lives.evaluations = evaluations(job, result);
     }

@@ -477,7 +477,7 @@ class Worker {
                 {evolve::Phase::train, given.round->generation()},
                 given.round,
                 {order.begin, order.end},
-                follower_.parents(*given.round),
+                follower_.lend_parents(*given.round),
                 {}};
         job.children.resize(order.children.size());
         for_each_index(threads_, order.children.size(), 1, [&](std::size_t i) {

@@ -1,6 +1,7 @@
 #include "cambrian/gpu/execution/transfer.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <iterator>
 #include <limits>
@@ -197,7 +198,9 @@ std::byte* Transfer::lend(const Memory& memory, std::int64_t first, std::int64_t
         std::erase_if(lent_, is_free);  // Too small for what comes now.
         std::int64_t held = 0;
         for (const Lent& lent : lent_) held += lent.block.bytes();
-        const std::int64_t wanted = bytes + bytes / 4;
+        // Few different sizes: each may be a slab of its own.
+        const auto wanted =
+            static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(bytes)));
         if (held + wanted > max_lent_bytes) return nullptr;
         lent_.push_back({heap_.allocate(vulkan::MemoryKind::upload, wanted), 0});
         found = std::prev(lent_.end());

@@ -103,9 +103,14 @@ std::string RowKernelText::guarded_store(ValueId id, const std::string& stores) 
 }
 
 bool RowKernelText::tells_who_walks_on(ValueId id) const {
+    if (!leaves_early()) return false;
     const Graph& graph = *scan_.body;
-    while (row_op(graph.producer(id).op).moves) id = graph.operands(graph.producer(id))[0];
-    return leaves_early() && id == input(static_cast<std::size_t>(scan_.alive_carry));
+    const auto moved = [&] {
+        const Node& node = graph.producer(id);
+        return row_op(node.op).moves ? graph.operands(node) : std::span<const ValueId>();
+    };
+    while (!moved().empty()) id = moved()[0];
+    return id == input(static_cast<std::size_t>(scan_.alive_carry));
 }
 
 std::string RowKernelText::state_in_place(std::size_t index) const {

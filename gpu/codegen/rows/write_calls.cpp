@@ -68,7 +68,7 @@ void need_interpreter(RowWriter& writer, const Node& node, const InterpretedRow&
                         "#define INTERPRET_STATE_SIZE {}\n#define INTERPRET_MEMORY {}\n"
                         "#define CAMBRIAN_CALL(name) own_##name\n{}#undef CAMBRIAN_CALL\n",
                         function, row.inputs, attribute.outputs, state_of_network(node),
-                        std::max<std::int64_t>((row.state + 3) / 4 * 4, 4), attribute.memory,
+                        (row.state + 7) / 4 * 4, attribute.memory,
                         shader_text("cambrian/gpu/shaders/scan/interpret.glsl")));
 }
 

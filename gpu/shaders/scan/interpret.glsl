@@ -11,7 +11,7 @@
 //   INTERPRET_INPUTS   last extent of operand 2
 //   INTERPRET_OUTPUTS  InterpretAttribute::outputs
 //   INTERPRET_STATE    name of the state
-//   INTERPRET_STATE_SIZE  its words, at least 1 and a multiple of 4
+//   INTERPRET_STATE_SIZE  its words and three more, which fill up the last four of a vector
 //   INTERPRET_MEMORY   InterpretAttribute::memory, a multiple of 4
 //   INTERPRET_LANES    invocations of a workgroup, where their working memories fit into its shared
 //                      memory: indices that a bytecode decides keep an array of their own out of registers

@@ -95,8 +95,8 @@ TEST(Failure, FailingIndividualsAreCountedAndTheRestGoesOn) {
     EXPECT_THAT(alone.reporter.warnings, testing::Contains(HasSubstr("break the simulator")));
     const std::string expected = results_of(experiment.directory);
     std::size_t failed = 0;
-    for (const LoggedIndividual& individual :
-         individuals_of(experiment.directory).front().individuals) {
+    const auto blocks = individuals_of(experiment.directory);
+    for (const LoggedIndividual& individual : blocks.front().individuals) {
         if (individual.status == evolve::Status::failed) {
             EXPECT_EQ(individual.fitness, evolve::worst_fitness);
             ++failed;

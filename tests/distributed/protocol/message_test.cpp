@@ -125,6 +125,15 @@ TEST(Message, BytesAreThoseOfFrameVersion13) {
     EXPECT_EQ(frame[4], std::byte{13});
 }
 
+TEST(Message, AReplyTellsEachGenomeOnceAndNoMoreStructuresThanGenomes) {
+    const std::vector<std::byte> structure{std::byte{1}};
+    for (const GenomeReply& bad :
+         {GenomeReply{{structure}, {{1, 0, {}}, {1, 0, {}}}, {}},
+          GenomeReply{{structure}, {{1, 0, {}}}, {1}}, GenomeReply{{}, {}, {4, 4}},
+          GenomeReply{{structure, structure}, {{1, 0, {}}}, {}}})
+        EXPECT_THROW((void)decode_message<GenomeReply>(encode_message(bad), "rank 1"), InputError);
+}
+
 TEST(Message, AScoreTakesNineBytes) {
     const auto bytes = [](std::size_t births) {
         return encode_message(Request{1, 0, {}, {{7, {evolve::Scores(births), 0, 0, 0, {}}, {}}}})

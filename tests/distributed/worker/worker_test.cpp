@@ -250,7 +250,7 @@ TEST_F(WorkerTest, GivesWhatItMadeToWhoeverAsks) {
     order.end = 3;
     coordinator.say(order);
     ASSERT_TRUE(coordinator.hear<Request>());
-    coordinator.say(GenomeRequest{{2, 7}});
+    coordinator.say(GenomeRequest{{2, 7, 2, 7}});  // It tells each once.
     const auto reply = coordinator.hear<GenomeReply>();
     ASSERT_TRUE(reply);
     ASSERT_EQ(reply->genomes.size(), 1U);

@@ -314,6 +314,21 @@ TEST(RowKernel, ACarryThatANetworkKeepsIsItsState) {
     EXPECT_FALSE(compiler.compile("rows", copied).empty());
 }
 
+TEST(RowKernel, AMaskThatIsConstantTellsNothingOfWhoWalksOn) {
+    ScanBuilder scan;
+    const Var state = scan.carry(ValueType::real, {4, 3});
+    const Var alive = scan.carry(ValueType::boolean, {4});
+    const Var changed = state + 1.0;
+    const Var mask = scan.body().constant(Tensor{ValueType::boolean, {1, 3}, {1.0, 0.0, 1.0}});
+    const Var next = select(mask, changed, state);
+    const Graph graph =
+        scan.finish({select(reshape(alive, {4, 1}), next, state), alive}, 5, false, 1);
+    const auto cpu = make_cpu_backend({.math = Math::strict});
+    const auto vulkan = make_vulkan_backend(test::test_vulkan_options(Math::strict));
+    const std::vector<Tensor> inputs = inputs_of(graph, 2);
+    expect_equal_bits(evaluate(*cpu, graph, 2, inputs), evaluate(*vulkan, graph, 2, inputs));
+}
+
 TEST(RowKernel, EqualStructuresShareAText) {
     const auto text_of = [](std::int64_t length) {
         ScanBuilder scan;
