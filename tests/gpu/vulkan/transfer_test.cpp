@@ -106,6 +106,27 @@ TEST_F(TransferTest, UploadsLargerThanTheStagingPassInPieces) {
     EXPECT_EQ(reals(*other), numbers(5));
 }
 
+TEST_F(TransferTest, LentWordsArriveInTheOrderOfTheCalls) {
+    constexpr std::int64_t count = 20'000;
+    const auto target = buffer(numbers(count + 7));
+    std::vector<float> expected = numbers(count + 7);
+    // Each lent room is used again once the device has read it, and not before.
+    for (int round = 0; round < 4; ++round) {
+        const std::span<float> lent = backend_->reals_to_write(*target, 5, count);
+        ASSERT_EQ(lent.size(), static_cast<std::size_t>(count));
+        for (std::size_t i = 0; i < lent.size(); ++i)
+            expected[i + 5] = lent[i] = static_cast<float>(i) + static_cast<float>(round);
+        const std::vector<float> after{-1.0F, -2.0F};
+        backend_->upload(*target, count - 1, std::span<const float>(after));
+        std::copy(after.begin(), after.end(), expected.begin() + count - 1);
+        if (round % 2 == 1) {
+            EXPECT_EQ(reals(*target), expected) << round;
+        }
+    }
+    EXPECT_TRUE(backend_->reals_to_write(*target, 0, 10).empty()) << "few words are uploaded";
+    EXPECT_EQ(reals(*target), expected);
+}
+
 TEST_F(TransferTest, BuffersMayEndBeforeTheDeviceHasUsedThem) {
     const std::vector<float> x = numbers(9);
     const std::vector<float> w = numbers(9 * 100);
