@@ -52,9 +52,9 @@ std::vector<std::uint32_t> named_places(const Round& round, OrderRange births, b
 
 }  // namespace
 
-Follower::Follower(SharedStrategy start, const Settings& settings,
-                   const evolve::Variation& variation, GenomePool& memory, ThreadPool& threads)
-    : settings_(settings), variation_(variation), memory_(memory), threads_(threads) {
+Follower::Follower(SharedStrategy start, Settings settings, const evolve::Variation& variation,
+                   GenomePool& memory, ThreadPool& threads)
+    : settings_(std::move(settings)), variation_(variation), memory_(memory), threads_(threads) {
     for (SharedStrategy& state : open_states(std::move(start))) {
         const bool reevaluate = reevaluates(state->generation());
         open_.push_back({make_round(std::move(state), {}, reevaluate, threads),

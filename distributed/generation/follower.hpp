@@ -33,7 +33,7 @@ class Follower {
         std::vector<std::uint64_t> task_changes{};
     };
     /// @param start the strategy of a run before its first generation.
-    Follower(SharedStrategy start, const Settings& settings, const evolve::Variation& variation,
+    Follower(SharedStrategy start, Settings settings, const evolve::Variation& variation,
              GenomePool& memory, ThreadPool& threads);
 
     /// The oldest open round, which is told next, and the newest one, whose strategy names the

@@ -245,7 +245,7 @@ void ShardEvaluator::make_on_host(const Job& job, OrderRange indices, JobResult&
         static_cast<std::int64_t>((indices.size() + births_at_once - 1) / births_at_once), make);
 }
 
-SharedIndividual ShardEvaluator::on_host(SharedIndividual genome) const {
+SharedIndividual ShardEvaluator::on_host(const SharedIndividual& genome) const {
     return genome->on_host() ? genome
                              : std::make_shared<const evolve::Individual>(
                                    evolve::copy_to_host(*genome, backend_));

@@ -72,7 +72,7 @@ class ShardEvaluator {
     /// Never throws what an evaluation throws: that is JobResult::failure.
     [[nodiscard]] JobResult work(Job& job);
     /// The same genome with its weights on the host. For the thread that works.
-    [[nodiscard]] SharedIndividual on_host(SharedIndividual genome) const;
+    [[nodiscard]] SharedIndividual on_host(const SharedIndividual& genome) const;
     /// They become what they have learned in a generation, where individuals learn. For the thread
     /// that works.
     void teach(std::vector<SharedIndividual>& genomes, std::uint64_t generation);

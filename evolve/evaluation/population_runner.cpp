@@ -109,8 +109,7 @@ StructureProgram& PopulationRunner::program_for(const Individual& individual,
 
 void PopulationRunner::prepare_outputs(Flight& flight, const StructureProgram& program,
                                        std::size_t networks) {
-    for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-        const auto& [type, elements] = program.outputs[i];
+    for (const auto& [type, elements] : program.outputs) {
         flight.outputs.push_back({.type = type, .elements = elements, .reals = {}, .integers = {}});
         PopulationOutput& output = flight.outputs.back();
         const std::size_t total = networks * static_cast<std::size_t>(elements);
