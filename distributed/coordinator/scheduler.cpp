@@ -331,7 +331,7 @@ std::optional<std::vector<SharedIndividual>> Scheduler::on_host(
     std::vector<SharedIndividual> genomes) {
     if (!compute_) {
         for (SharedIndividual& genome : genomes) {
-            genome = shard_evaluator_.on_host(std::move(genome));
+            genome = shard_evaluator_.on_host(genome);
         }
         return genomes;
     }
