@@ -141,11 +141,11 @@ std::vector<ReceivedGenomes::Form> ReceivedGenomes::forms_of(const GenomeReply& 
 }
 
 void ReceivedGenomes::forget_dead() {
-    if (known_.size() <= most_known_) {
+    if (known_.size() <= max_known_) {
         return;
     }
     std::erase_if(known_, [](const auto& entry) { return entry.second.expired(); });
-    most_known_ = std::max<std::size_t>(1024, 2 * known_.size());
+    max_known_ = std::max<std::size_t>(1024, 2 * known_.size());
 }
 
 }  // namespace cambrian::distributed

@@ -52,7 +52,7 @@ class ReceivedGenomes {
     void forget_dead();
 
     std::unordered_map<Hash128, std::weak_ptr<const evolve::Structure>, Hash128Hasher> known_;
-    std::size_t most_known_ = 1024;  ///< Before those that are gone are forgotten.
+    std::size_t max_known_ = 1024;  ///< With more, the dead ones are forgotten.
 };
 
 }  // namespace cambrian::distributed

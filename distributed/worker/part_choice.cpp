@@ -1,7 +1,6 @@
 #include "cambrian/distributed/worker/part_choice.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace cambrian::distributed {
 namespace {

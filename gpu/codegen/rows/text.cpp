@@ -105,11 +105,9 @@ std::string RowKernelText::guarded_store(ValueId id, const std::string& stores) 
 bool RowKernelText::tells_who_walks_on(ValueId id) const {
     if (!leaves_early()) return false;
     const Graph& graph = *scan_.body;
-    const auto moved = [&] {
-        const Node& node = graph.producer(id);
-        return row_op(node.op).moves ? graph.operands(node) : std::span<const ValueId>();
-    };
-    while (!moved().empty()) id = moved()[0];
+    for (const Node* node = &graph.producer(id);
+         row_op(node->op).moves && !graph.operands(*node).empty(); node = &graph.producer(id))
+        id = graph.operands(*node)[0];
     return id == input(static_cast<std::size_t>(scan_.alive_carry));
 }
 

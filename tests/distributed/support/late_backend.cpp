@@ -22,17 +22,17 @@ class Queue {
         ++runs_;
     }
     void flush() {
-        most_ = std::max(most_, std::exchange(runs_, 0U));
+        max_waiting_ = std::max(max_waiting_, std::exchange(runs_, 0U));
         for (const auto& action : std::exchange(actions_, {})) action();
     }
-    [[nodiscard]] std::size_t most() const { return most_; }
+    [[nodiscard]] std::size_t max_waiting() const { return max_waiting_; }
 
   private:
     std::vector<std::function<void()>> actions_;
     std::size_t refused_run_;
     std::size_t all_runs_ = 0;
     std::size_t runs_ = 0;
-    std::size_t most_ = 0;
+    std::size_t max_waiting_ = 0;
 };
 
 class LateBuffer final : public Buffer {
@@ -111,7 +111,7 @@ class LateCpu final : public LateBackend {
     [[nodiscard]] std::int64_t lockstep() const override { return 32; }
     [[nodiscard]] bool asynchronous() const override { return true; }
     [[nodiscard]] ThreadPool& threads() override { return cpu_->threads(); }
-    [[nodiscard]] std::size_t most_waiting() const override { return queue_.most(); }
+    [[nodiscard]] std::size_t max_waiting() const override { return queue_.max_waiting(); }
 
   private:
     template <class Value>

@@ -12,7 +12,7 @@ namespace cambrian::distributed {
 class LateBackend : public Backend {
   public:
     /// The most runs that waited for one who reads.
-    [[nodiscard]] virtual std::size_t most_waiting() const = 0;
+    [[nodiscard]] virtual std::size_t max_waiting() const = 0;
 };
 
 /// @param refused_run for which there is no memory, counted from 1; 0: none.

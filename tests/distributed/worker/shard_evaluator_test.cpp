@@ -49,7 +49,7 @@ void expect_equal_scores(const Experiment& experiment, LateBackend& late) {
         EXPECT_EQ(result.scores.env_steps, expected.scores.env_steps);
         EXPECT_EQ(result.genomes.size(), births);
     }
-    EXPECT_EQ(late.most_waiting(), 2U) << "no part was begun before the one before was read";
+    EXPECT_EQ(late.max_waiting(), 2U) << "no part was begun before the one before was read";
 }
 
 TEST(ShardEvaluator, PartsBesideEachOtherChangeNoScore) {
