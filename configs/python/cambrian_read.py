@@ -82,7 +82,7 @@ def sweep(path):
 INTEGERS = {
     "generations.csv": "generation evaluations parameters task species simplifying bytes products env_steps redrawn "
                        "invalid",
-    "timings.csv": "generation epoch rank compiled splits fallbacks",
+    "timings.csv": "generation epoch rank compiled splits fallbacks fetched remade",
     "islands.csv": "generation island invalid",
     "species.csv": "generation island id size age improved offspring representative",
     "epochs.csv": "epoch individual skipped",

@@ -26,7 +26,7 @@ constexpr const char* species_header =
     "id,size,best,mean,age,improved,offspring,threshold,representative\n";
 constexpr const char* islands_header = "generation,island,best,mean,worst,invalid\n";
 constexpr const char* timings_header =
-    "generation,rank,evaluate,vary,wait,communicate,compiled,splits,fallbacks\n";
+    "generation,rank,evaluate,vary,wait,communicate,compiled,splits,fallbacks,fetched,remade\n";
 
 std::string generations_header(const LoggedParts& parts) {
     return fmt::format(
@@ -189,9 +189,10 @@ void GenerationLog::append(const GenerationReport& report, const GenerationColum
     }
     for (const RankSeconds& rank : seconds) {
         fmt::format_to(std::back_inserter(timings_.pending()),
-                       "{},{},{:.6f},{:.6f},{:.6f},{:.6f},{},{},{}\n", report.generation, rank.rank,
-                       rank.cost.evaluate, rank.cost.vary, rank.cost.wait, rank.cost.communicate,
-                       rank.cost.programs_compiled, rank.cost.memory_splits, rank.cost.fallbacks);
+                       "{},{},{:.6f},{:.6f},{:.6f},{:.6f},{},{},{},{},{}\n", report.generation,
+                       rank.rank, rank.cost.evaluate, rank.cost.vary, rank.cost.wait,
+                       rank.cost.communicate, rank.cost.programs_compiled, rank.cost.memory_splits,
+                       rank.cost.fallbacks, rank.cost.fetched, rank.cost.remade);
     }
     // generations.csv last: a line there means the generation's other lines are there too.
     timings_.flush();

@@ -524,8 +524,9 @@ void Scheduler::take_result(JobResult result) {
         fail_shard(own_rank_, result.shard, describe(result.failure));
         return;
     }
-    seconds_[static_cast<std::size_t>(own_rank_)] += result.cost;
     note_speed(own_rank_, result.cost, result.births.size());
+    result.cost.vary += result.remaking;
+    seconds_[static_cast<std::size_t>(own_rank_)] += result.cost;
     follower_.keep(*result.round, result.births, std::move(result.genomes));
     static_cast<void>(deliver(own_rank_, result.shard, result.scores));
 }

@@ -219,6 +219,7 @@ void Scheduler::take_genomes(int rank, const GenomeReply& reply) {
             throw InputError(answers[i].problem);
         }
         at->second = answers[i].genome;
+        ++seconds_[static_cast<std::size_t>(own_rank_)].fetched;
     }
     for (const evolve::BirthId origin : reply.gone) {
         fetched_.erase(origin);

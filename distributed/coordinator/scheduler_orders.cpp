@@ -211,8 +211,20 @@ bool Scheduler::make_children(const Assignment& given) {
 bool Scheduler::bring_parents(const Assignment& given) {
     const OrderRange births = given.shard.items;
     const Round& round = *given.progress.round;
-    return bring(round, follower_.missing_parents(round, births,
-                                                  evolve::Parents::max_count * births.size()));
+    MissingParents missing =
+        follower_.missing_parents(round, births, evolve::Parents::max_count * births.size());
+    std::vector<Remakes::Recipe>& recipes = missing.remakes.recipes;
+    seconds_[static_cast<std::size_t>(own_rank_)].remade += missing.remade + recipes.size();
+    if (!recipes.empty() && compute_) {
+        compute_->remake(follower_, given.progress.round, std::move(missing.remakes));
+    } else if (!recipes.empty()) {
+        const std::vector<SharedIndividual> made =
+            shard_evaluator_.remake(given.progress.round, missing.remakes);
+        for (std::size_t i = 0; i < made.size(); ++i) {
+            follower_.fill(round, recipes[i].place, made[i]);
+        }
+    }
+    return bring(round, missing.places);
 }
 
 bool Scheduler::gather_parents() {

@@ -206,11 +206,11 @@ std::shared_ptr<const void> Follower::retire(std::deque<Open> closed) {
     return std::make_shared<Retired>(threads_, std::move(closed));
 }
 
-std::vector<std::uint32_t> Follower::missing_parents(const Round& round, OrderRange births,
-                                                     std::size_t remakes, bool made) {
+MissingParents Follower::missing_parents(const Round& round, OrderRange births, std::size_t remakes,
+                                         bool made) {
     const std::span<const evolve::Member> members = round.strategy->parent_pool();
     Open& open = at(round.generation());
-    const auto is_here = [&open](std::uint32_t place) { return (*open.pool)[place] != nullptr; };
+    const auto is_here = [&open](std::uint32_t place) { return open.has(place); };
     if (std::ranges::all_of(*open.pool,
                             [](const SharedIndividual& here) { return here != nullptr; })) {
         return {};  // A rank alone has all of them.
@@ -221,24 +221,49 @@ std::vector<std::uint32_t> Follower::missing_parents(const Round& round, OrderRa
         return {};
     }
     PoolGenomes& pool = open.own_pool();
-    std::vector<std::uint32_t> missing;
-    std::vector<std::pair<std::uint32_t, evolve::Birth>> recipes;
+    MissingParents missing;
+    std::vector<Remakes::Recipe> at_once;
+    std::vector<Remakes::Recipe>& later = missing.remakes.recipes;
     for (const std::uint32_t place : absent) {
         // Another island or open round may have the same genome.
         if (SharedIndividual here = find(members[place].origin)) {
             pool[place] = std::move(here);
-        } else if (const auto recipe = recipe_of(members[place]);
-                   recipe && recipes.size() < remakes) {
-            recipes.emplace_back(place, *recipe);
+        } else if (const auto birth = recipe_of(members[place]);
+                   birth && at_once.size() + later.size() < remakes) {
+            (made_on_host(*birth) ? at_once : later).push_back({place, *birth});
         } else {
-            missing.push_back(place);
+            missing.places.push_back(place);
         }
     }
-    for_each_index(threads_, recipes.size(), block_of_genomes, [&](std::size_t i) {
-        const auto& [place, recipe] = recipes[i];
-        pool[place] = make_child(variation_, recipe, *former_->pool, memory_).genome;
+    for_each_index(threads_, at_once.size(), block_of_genomes, [&](std::size_t i) {
+        const auto& [place, birth] = at_once[i];
+        pool[place] = make_child(variation_, birth, *former_->pool, memory_).genome;
     });
+    missing.remade = at_once.size();
+    if (!later.empty()) {
+        promise(open, remakes - at_once.size(), missing);
+    }
     return missing;
+}
+
+void Follower::promise(Open& open, std::size_t remakes, MissingParents& missing) {
+    std::vector<Remakes::Recipe>& recipes = missing.remakes.recipes;
+    missing.remakes.former = former_->pool;
+    open.promised.resize(open.pool->size());
+    for (const Remakes::Recipe& recipe : recipes) {
+        open.promised[recipe.place] = 1;
+    }
+    const std::span<const evolve::Member> members = open.round->strategy->parent_pool();
+    for (std::uint32_t place = 0; place < members.size() && recipes.size() < remakes; ++place) {
+        if (open.has(place) || std::ranges::binary_search(missing.places, place)) {
+            continue;  // Of the latter others are asked.
+        }
+        const auto birth = recipe_of(members[place]);
+        if (birth && !made_on_host(*birth)) {
+            open.promised[place] = 1;
+            recipes.push_back({place, *birth});
+        }
+    }
 }
 
 std::optional<evolve::Birth> Follower::recipe_of(const evolve::Member& member) const {
@@ -251,12 +276,16 @@ std::optional<evolve::Birth> Follower::recipe_of(const evolve::Member& member) c
         return std::nullopt;
     }
     const evolve::Birth birth = strategy.birth(position);
-    // Weights on a backend are for the thread of that backend.
     const bool here = std::ranges::all_of(birth.parents, [&](const evolve::Parent& parent) {
-        const SharedIndividual& genome = (*former_->pool)[index_of(parent.place)];
-        return genome && genome->on_host();
+        return (*former_->pool)[index_of(parent.place)] != nullptr;
     });
     return here ? std::optional(birth) : std::nullopt;
+}
+
+bool Follower::made_on_host(const evolve::Birth& birth) const {
+    return std::ranges::all_of(birth.parents, [&](const evolve::Parent& parent) {
+        return (*former_->pool)[index_of(parent.place)]->on_host();
+    });
 }
 
 void Follower::fill(const Round& round, std::size_t place, SharedIndividual genome) {

@@ -19,6 +19,23 @@ namespace cambrian::distributed {
 /// Genomes by place in a parent pool; null where they are not here.
 using PoolGenomes = std::vector<SharedIndividual>;
 
+/// Parents that are to be made once more from weights that lie on a backend, by its thread.
+struct Remakes {
+    struct Recipe {
+        std::uint32_t place = 0;
+        evolve::Birth birth;  ///< Of the round before; its parents are places in `former`.
+    };
+    std::vector<Recipe> recipes;
+    std::shared_ptr<const PoolGenomes> former;  ///< The parents of the round before.
+};
+
+/// What a shard lacks.
+struct MissingParents {
+    std::vector<std::uint32_t> places;  ///< Of genomes that other ranks have.
+    Remakes remakes;                    ///< Makes the others, before the shard is begun.
+    std::size_t remade = 0;             ///< So many were made once more at once.
+};
+
 /// One rank's view of a run: the rounds that are open, the one that was closed last, and the
 /// genomes of all of them that lie here. A round is named by its generation. Follows records, or
 /// jumps to a state. Used by one thread; jobs share what they read.
@@ -71,13 +88,14 @@ class Follower {
     /// What load() wants of the holders.
     [[nodiscard]] std::vector<std::uint32_t> holders() const;
 
-    /// Places of the parents of some births, and of the representatives that they are compared
-    /// with, that are not here. Up to `remakes` of the missing ones are made once more, as they
-    /// were made elsewhere, where what they were made of is here.
+    /// The parents of some births, and the representatives that they are compared with, that are
+    /// not here. Up to `remakes` of the missing ones are made once more, as they were made
+    /// elsewhere, where what they were made of is here: at once where its weights are on the host,
+    /// else by whoever asks, who fills them in. As far as that goes, parents of other births are
+    /// made on a backend, too: their children can then be made once more, and no weights travel.
     /// @param made whether the children are made already: then they need no parents.
-    [[nodiscard]] std::vector<std::uint32_t> missing_parents(const Round& round, OrderRange births,
-                                                             std::size_t remakes,
-                                                             bool made = false);
+    [[nodiscard]] MissingParents missing_parents(const Round& round, OrderRange births,
+                                                 std::size_t remakes, bool made = false);
     void fill(const Round& round, std::size_t place, SharedIndividual genome);
 
     /// Takes the children of a shard, until it is known who of them lives; not those of a round
@@ -97,11 +115,16 @@ class Follower {
         PoolGenomes children;  ///< By position, those that were made here; empty before the first.
         OriginIndex places{};  ///< Of origins in the pool; made when they are needed.
         bool lent = false;     ///< Whether others read the pool.
+        std::vector<char> promised{};  ///< By place, who is being made on a backend; or empty.
 
         [[nodiscard]] SharedIndividual child(std::uint64_t position) const {
             return position < children.size() ? children[position] : nullptr;
         }
         [[nodiscard]] SharedIndividual parent(evolve::BirthId origin);
+        /// Whether a parent is here, or will be before a shard that is begun from now on.
+        [[nodiscard]] bool has(std::uint32_t place) const {
+            return (*pool)[place] != nullptr || (!promised.empty() && promised[place] != 0);
+        }
         /// To be written: another list where others read this one.
         [[nodiscard]] PoolGenomes& own_pool();
     };
@@ -114,6 +137,11 @@ class Follower {
     [[nodiscard]] std::shared_ptr<const void> retire(std::deque<Open> closed);
     /// What a member was born as, where what it was made of is here.
     [[nodiscard]] std::optional<evolve::Birth> recipe_of(const evolve::Member& member) const;
+    /// Whether the weights of all parents of a birth of the round before are on the host: those on
+    /// a backend are for the thread of that backend.
+    [[nodiscard]] bool made_on_host(const evolve::Birth& birth) const;
+    /// Notes who is made on a backend, and adds, up to `remakes`, others who can be made there.
+    void promise(Open& open, std::size_t remakes, MissingParents& missing);
     void check_ranks(std::span<const std::uint32_t> holders) const;
 
     Settings settings_;

@@ -36,6 +36,8 @@ struct ShardCost {
     std::uint64_t programs_compiled = 0;
     std::uint64_t memory_splits = 0;  ///< Parts beyond the first, where memory did not hold all.
     std::uint64_t fallbacks = 0;  ///< Shards that another backend evaluated, for want of memory.
+    std::uint64_t fetched = 0;    ///< Genomes that other ranks sent,
+    std::uint64_t remade = 0;     ///< and those that were made once more instead.
 
     ShardCost& operator+=(const ShardCost& other) {
         evaluate += other.evaluate;
@@ -45,6 +47,8 @@ struct ShardCost {
         programs_compiled += other.programs_compiled;
         memory_splits += other.memory_splits;
         fallbacks += other.fallbacks;
+        fetched += other.fetched;
+        remade += other.remade;
         return *this;
     }
     bool operator==(const ShardCost&) const = default;

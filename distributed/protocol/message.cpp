@@ -214,6 +214,8 @@ void write_cost(ArchiveWriter& archive, const ShardCost& cost) {
     archive.write(cost.programs_compiled);
     archive.write(cost.memory_splits);
     archive.write(cost.fallbacks);
+    archive.write(cost.fetched);
+    archive.write(cost.remade);
 }
 
 void read_cost(ArchiveReader& archive, ShardCost& cost) {
@@ -224,6 +226,8 @@ void read_cost(ArchiveReader& archive, ShardCost& cost) {
     archive.read(cost.programs_compiled);
     archive.read(cost.memory_splits);
     archive.read(cost.fallbacks);
+    archive.read(cost.fetched);
+    archive.read(cost.remade);
 }
 
 /// Whoever reads a reply counts on both: that it costs no more than its genomes, and that each is

@@ -42,6 +42,20 @@ void ComputeThread::change(std::vector<SharedIndividual> genomes, Change change,
     thread_.submit([this, wanted = std::move(wanted)]() mutable { apply(wanted); });
 }
 
+void ComputeThread::remake(Follower& follower, const SharedRound& round, Remakes&& remakes) {
+    const auto wanted = std::make_shared<const Remakes>(std::move(remakes));
+    const auto make = [this, round, wanted](std::vector<SharedIndividual>& made) {
+        const Clock::time_point start = Clock::now();
+        made = shard_evaluator_.remake(round, *wanted);
+        remaking_ += std::chrono::duration<double>(Clock::now() - start).count();
+    };
+    change({}, make, [&follower, round, wanted](std::vector<SharedIndividual> made) {
+        for (std::size_t i = 0; i < made.size() && follower.is_open(round->generation()); ++i) {
+            follower.fill(*round, wanted->recipes[i].place, std::move(made[i]));
+        }
+    });
+}
+
 void ComputeThread::apply(Arrived& wanted) {
     if (ending_) {
         return;
@@ -79,7 +93,8 @@ void ComputeThread::work(Job& job) {
     }
     const double waited = std::chrono::duration<double>(Clock::now() - idle_since_).count();
     JobResult result = shard_evaluator_.work(job);
-    result.cost.wait = waited;
+    result.remaking = std::exchange(remaking_, 0.0);
+    result.cost.wait = std::max(0.0, waited - result.remaking);
     idle_since_ = Clock::now();
     // Before all that the job held is let go: the owner does not wait for that.
     const std::lock_guard lock(mutex_);

@@ -41,6 +41,9 @@ class ComputeThread {
     /// The same to bring weights that lie on the backend to the host; at once where all are there
     /// already.
     void bring_to_host(std::vector<SharedIndividual> genomes, Arrival arrival);
+    /// Makes parents of a round once more after the jobs before: those after find them, and the
+    /// owner does in a later call of hand_over(). `follower` lives until then.
+    void remake(Follower& follower, const SharedRound& round, Remakes&& remakes);
     /// Throws what the backend threw.
     void hand_over();
     /// Whether genomes are still to be handed over.
@@ -68,7 +71,8 @@ class ComputeThread {
     ShardEvaluator& shard_evaluator_;
     std::size_t in_flight_ = 0;                    ///< Of the owner, no lock needed,
     std::size_t changing_ = 0;                     ///< as is this.
-    Clock::time_point idle_since_ = Clock::now();  ///< Of the thread.
+    double remaking_ = 0.0;                        ///< Seconds since the last job. Of the thread,
+    Clock::time_point idle_since_ = Clock::now();  ///< and this.
     std::mutex mutex_;
     std::deque<Finished> finished_;
     std::deque<Arrived> arrived_;

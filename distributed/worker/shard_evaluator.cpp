@@ -114,6 +114,7 @@ JobResult ShardEvaluator::work(Job& job) {
     try {
         const Clock::time_point start = Clock::now();
         begin_task(job.round ? job.round->generation() : job.generation);
+        take_remade(job);
         const evolve::Evaluator::Counters before = evaluator_->counters();
         Lives lives = live(job, result);
         score(job, lives.evaluations, result);
@@ -199,25 +200,87 @@ bool ShardEvaluator::make_on_backend(Job& job, JobResult& result,
         std::ranges::copy(parents.span(), births.emplace_back(birth).parents.begin());
         indices.push_back(i);
     }
+    BackendBirths made = make_rows(births);
+    if (made.short_of_memory && job.retired) {
+        job.retired = nullptr;
+        made = make_rows(births);
+    }
+    result.cost.memory_splits += made.short_of_memory ? 1 : 0;
+    if (made.children.size() != births.size()) {
+        return false;
+    }
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        result.genomes[indices[i]] = std::move(made.children[i]);
+        retries[indices[i]] = made.retries[i];
+    }
+    return true;
+}
+
+ShardEvaluator::BackendBirths ShardEvaluator::make_rows(
+    std::span<const evolve::BackendChildren::ResolvedBirth> births) {
+    using evolve::BackendChildren;
     std::vector<GenomePool::Blank> blanks = genomes_.take(births.size());
     std::vector<evolve::Individual*> children;
     std::ranges::transform(blanks, std::back_inserter(children),
                            [](const GenomePool::Blank& blank) { return blank.get(); });
-    std::vector<std::uint32_t> made_retries(children.size());
-    BackendChildren::Made made = on_backend_->make(births, children, made_retries);
-    if (made == BackendChildren::Made::out_of_memory && job.retired) {
-        job.retired = nullptr;
-        made = on_backend_->make(births, children, made_retries);
+    BackendBirths made;
+    made.retries.resize(births.size());
+    const BackendChildren::Made outcome = on_backend_->make(births, children, made.retries);
+    made.short_of_memory = outcome == BackendChildren::Made::out_of_memory;
+    if (outcome == BackendChildren::Made::all) {
+        made.children.assign(std::make_move_iterator(blanks.begin()),
+                             std::make_move_iterator(blanks.end()));
     }
-    result.cost.memory_splits += made == BackendChildren::Made::out_of_memory ? 1 : 0;
-    if (made != BackendChildren::Made::all) {
-        return false;
+    return made;
+}
+
+std::vector<SharedIndividual> ShardEvaluator::remake(const SharedRound& round,
+                                                     const Remakes& remakes) {
+    try {
+        await_releases();
+        std::vector<evolve::BackendChildren::ResolvedBirth> births;
+        for (const Remakes::Recipe& recipe : remakes.recipes) {
+            const ParentGenomes parents(recipe.birth, *remakes.former);
+            std::ranges::copy(parents.span(), births.emplace_back(recipe.birth).parents.begin());
+        }
+        std::vector<SharedIndividual> made = make_rows(births).children;
+        if (made.empty()) {
+            const std::shared_ptr<const PoolGenomes> former = on_host(remakes.former);
+            made.resize(births.size());
+            for_each_index(threads_, made.size(), block_of_genomes, [&](std::size_t i) {
+                made[i] =
+                    make_child(variation_, remakes.recipes[i].birth, *former, genomes_).genome;
+            });
+        }
+        std::erase_if(remade_, [](const auto& entry) { return entry.first.expired(); });
+        PoolGenomes& places =
+            remade_.emplace_back(round, PoolGenomes(round->strategy->parent_pool().size())).second;
+        for (std::size_t i = 0; i < made.size(); ++i) {
+            places[remakes.recipes[i].place] = made[i];
+        }
+        return made;
+    } catch (...) {
+        remade_failure_ = std::current_exception();
+        throw;
     }
-    for (std::size_t i = 0; i < indices.size(); ++i) {
-        result.genomes[indices[i]] = std::move(blanks[i]);
-        retries[indices[i]] = made_retries[i];
+}
+
+void ShardEvaluator::take_remade(Job& job) {
+    if (remade_failure_) {
+        std::rethrow_exception(std::exchange(remade_failure_, nullptr));
     }
-    return true;
+    for (const auto& [round, genomes] : remade_) {
+        if (!job.round || round.lock() != job.round) {
+            continue;
+        }
+        const auto all = std::make_shared<PoolGenomes>(*job.parents);
+        for (std::size_t place = 0; place < all->size(); ++place) {
+            if (!(*all)[place]) {
+                (*all)[place] = genomes[place];
+            }
+        }
+        job.parents = all;
+    }
 }
 
 Job ShardEvaluator::with_parents_on_host(const Job& job) const {

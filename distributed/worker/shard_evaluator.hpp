@@ -54,6 +54,7 @@ struct JobResult {
     ShardScores scores;
     std::vector<SharedIndividual> genomes;
     ShardCost cost;
+    double remaking = 0.0;  ///< Seconds before it in which parents were made once more.
     std::exception_ptr failure;
 };
 
@@ -71,6 +72,10 @@ class ShardEvaluator {
 
     /// Never throws what an evaluation throws: that is JobResult::failure.
     [[nodiscard]] JobResult work(Job& job);
+    /// Makes parents of a round once more, where the weights of their own parents lie; jobs of that
+    /// round find them. For the thread that works; where it throws, so does the next job.
+    [[nodiscard]] std::vector<SharedIndividual> remake(const SharedRound& round,
+                                                       const Remakes& remakes);
     /// The same genome with its weights on the host. For the thread that works.
     [[nodiscard]] SharedIndividual on_host(const SharedIndividual& genome) const;
     /// They become what they have learned in a generation, where individuals learn. For the thread
@@ -101,6 +106,16 @@ class ShardEvaluator {
     [[nodiscard]] bool may_be_split() const;
     [[nodiscard]] bool make_on_backend(Job& job, JobResult& result,
                                        std::vector<std::uint32_t>& retries);
+    /// Children whose weights lie on the backend; none where it makes none of them.
+    struct BackendBirths {
+        std::vector<SharedIndividual> children;
+        std::vector<std::uint32_t> retries;
+        bool short_of_memory = false;
+    };
+    [[nodiscard]] BackendBirths make_rows(
+        std::span<const evolve::BackendChildren::ResolvedBirth> births);
+    /// The parents of a job with those that were made once more.
+    void take_remade(Job& job);
     /// @param job with parents on the host.
     void make_on_host(const Job& job, OrderRange indices, JobResult& result,
                       std::vector<std::uint32_t>& retries);
@@ -148,6 +163,9 @@ class ShardEvaluator {
     std::unique_ptr<evolve::Learner> learner_;             ///< Null where nobody learns.
     std::unique_ptr<evolve::Evaluator> evaluator_;
     PartChoice part_choice_;
+    /// What was made once more for open rounds, by place in their parent pools.
+    std::vector<std::pair<std::weak_ptr<const Round>, PoolGenomes>> remade_;
+    std::exception_ptr remade_failure_;
     std::vector<evolve::Evaluation> evaluations_;  ///< Of the last shard, for their memory.
     bool details_;  ///< Whether somebody wants the columns of BirthDetails.
     ThreadPool& threads_;

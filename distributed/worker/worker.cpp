@@ -79,7 +79,7 @@ class Worker {
             if (auto message = communicator_.receive(thinks ? microseconds{0} : patience)) {
                 const Clock::time_point start = Clock::now();
                 handle(*message);
-                communicate_ += seconds(Clock::now() - start);
+                between_.communicate += seconds(Clock::now() - start);
             }
             keep_time();
         }
@@ -107,13 +107,14 @@ class Worker {
             follower_.keep(*result->round, result->births, std::move(result->genomes));
             evaluated_ += births;
             note_speed(result->cost, births);
-            result->cost.communicate = std::exchange(communicate_, 0.0);
+            result->cost.vary += result->remaking;
+            result->cost += std::exchange(between_, {});
             ready.push_back({result->shard, std::move(result->scores), result->cost});
         }
         if (room > 0) {
             const Clock::time_point start = Clock::now();
             ask(room, std::move(ready));
-            communicate_ += seconds(Clock::now() - start);
+            between_.communicate += seconds(Clock::now() - start);
         }
     }
 
@@ -380,10 +381,14 @@ class Worker {
         }
         held_.insert(order.shard);
         const double affordable = remakes_per_birth_ * static_cast<double>(births.size());
-        const std::vector<std::uint32_t> missing = follower_.missing_parents(
+        MissingParents missing = follower_.missing_parents(
             *round, births, static_cast<std::size_t>(std::min(affordable, most_remakes)),
             !order.children.empty());
-        if (missing.empty()) {
+        between_.remade += missing.remade + missing.remakes.recipes.size();
+        if (!missing.remakes.recipes.empty()) {
+            compute_.remake(follower_, round, std::move(missing.remakes));
+        }
+        if (missing.places.empty()) {
             begin({std::move(order), round});
             return;
         }
@@ -394,7 +399,7 @@ class Worker {
                 absent.contains(holder) || static_cast<int>(holder) == communicator_.rank();
             return silent ? reign_.rank : static_cast<int>(holder);
         };
-        pending_.add({std::move(order), round}, missing, whom, deadline());
+        pending_.add({std::move(order), round}, missing.places, whom, deadline());
         send_requests();
     }
 
@@ -431,6 +436,7 @@ class Worker {
                                    answers[i].genome);
                 }
                 pending_.fill(reply.genomes[i].origin);
+                ++between_.fetched;
             } else {
                 lack(reply.genomes[i].origin, rank, answers[i].problem);
             }
@@ -593,7 +599,7 @@ class Worker {
     int looks_at_free_lock_ = 0;  ///< since.
     std::string why_not_;         ///< What the last look at the lock showed.
     double remakes_per_birth_;    ///< That take a small share of its evaluation.
-    double communicate_ = 0.0;
+    ShardCost between_;           ///< What the next result tells besides its own.
     double silence_ = 0.0;
     double since_heartbeat_ = 0.0;
     double farewell_ = 0.0;

@@ -232,10 +232,9 @@ TEST(Run, WritesTheDocumentedColumns) {
                                                  "parameters,env_steps,redrawn,invalid\n"
                                                  "0,30,"));
     EXPECT_EQ(std::count(generations.begin(), generations.end(), '\n'), 9);
-    EXPECT_THAT(
-        text_of(experiment.directory / "timings.csv"),
-        testing::StartsWith(
-            "generation,rank,evaluate,vary,wait,communicate,compiled,splits,fallbacks\n0,0,"));
+    EXPECT_THAT(text_of(experiment.directory / "timings.csv"),
+                testing::StartsWith("generation,rank,evaluate,vary,wait,communicate,compiled,"
+                                    "splits,fallbacks,fetched,remade\n0,0,"));
     EXPECT_THAT(text_of(experiment.directory / "status.json"), HasSubstr("\"state\": \"done\""));
     EXPECT_THAT(text_of(experiment.directory / "config.json"), HasSubstr("\"fingerprint\""));
     EXPECT_EQ(launched.reporter.reports.size(), 8U);

@@ -193,7 +193,7 @@ TEST(Resume, LostTimingsAreNoLossOfResults) {
     const std::string expected = uninterrupted(experiment, place.path() / "whole");
     const std::uint64_t end = experiment.stop.generations;
     const std::string header =
-        "generation,rank,evaluate,vary,wait,communicate,compiled,splits,fallbacks\n";
+        "generation,rank,evaluate,vary,wait,communicate,compiled,splits,fallbacks,fetched,remade\n";
     for (const std::uintmax_t kept : {0U, 20U, 60U}) {
         experiment.directory = place.path() / std::to_string(kept);
         experiment.stop.generations = 4;

@@ -59,7 +59,8 @@ class FollowerTest : public testing::Test {
         for (const HolderRange& range : record.holders) {
             Follower& follower = *followers[range.rank];
             const OrderRange births{begin, range.end};
-            for (const std::uint32_t place : follower.missing_parents(round, births, remakes)) {
+            for (const std::uint32_t place :
+                 follower.missing_parents(round, births, remakes).places) {
                 const evolve::BirthId origin = round.strategy->parent_pool()[place].origin;
                 SharedIndividual genome = followers[round.holders[place]]->find(origin);
                 EXPECT_TRUE(genome) << "its holder lacks birth " << origin;
@@ -69,7 +70,7 @@ class FollowerTest : public testing::Test {
             make(follower, births, variation, memory);
             begin = range.end;
         }
-        EXPECT_TRUE(all->missing_parents(*all->round(), {0, size}, 0).empty());
+        EXPECT_TRUE(all->missing_parents(*all->round(), {0, size}, 0).places.empty());
         make(*all, {0, size}, variation, memory);
         evolve::Scores scores(round.strategy->births());
         for (std::uint64_t i = 0; i < scores.size(); ++i) {
@@ -222,7 +223,7 @@ TEST_F(FollowerTest, ParentsStayWhileAnOpenRoundNamesThem) {
     for (std::uint64_t told = 0; told < 60; ++told) {
         const Round& round = *follower.round();
         ASSERT_EQ(round.generation(), told);
-        EXPECT_TRUE(follower.missing_parents(round, {0, 6}, 0).empty());
+        EXPECT_TRUE(follower.missing_parents(round, {0, 6}, 0).places.empty());
         const std::span<const evolve::Member> newest = follower.newest()->strategy->parent_pool();
         for (const evolve::Member& member : round.strategy->parent_pool()) {
             dropped += std::ranges::count(newest, member.birth, &evolve::Member::birth) == 0;
