@@ -112,10 +112,22 @@ class MpiCommunicator final : public Communicator::Implementation {
         }
     }
 
+    void push(microseconds patience) override {
+        const Clock::time_point end = Clock::now() + patience;
+        const auto leaving = [](const Sending& sending) { return !sending.pushed; };
+        for (reap(); std::ranges::any_of(sends_, leaving) && Clock::now() < end; reap()) {
+            std::this_thread::yield();
+        }
+        for (Sending& sending : sends_) {
+            sending.pushed = true;
+        }
+    }
+
   private:
     struct Sending {
         Payload bytes;
         MPI_Request request = MPI_REQUEST_NULL;
+        bool pushed = false;  ///< Without success: its peer may be stopped, and is not waited for.
     };
     struct Receiving {
         int source = 0;

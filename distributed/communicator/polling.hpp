@@ -19,8 +19,9 @@ namespace cambrian::distributed {
         return microseconds{0};
     constexpr microseconds spin{20};
     constexpr microseconds min_pause{20};
-    constexpr microseconds max_pause{500};
-    return idle > spin ? std::clamp(idle / 4, min_pause, max_pause) : microseconds{0};
+    constexpr microseconds max_pause{200};
+    constexpr int share = 16;  // Of what it has waited already: so much longer does it wait.
+    return idle > spin ? std::clamp(idle / share, min_pause, max_pause) : microseconds{0};
 }
 
 }  // namespace cambrian::distributed

@@ -130,7 +130,7 @@ GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengt
     : parts_(std::move(parts)),
       generations_(directory / names[0], lengths[0]),
       timings_(directory / names[timings_at],
-               whole_lines(directory / names[timings_at], lengths[timings_at])) {
+               whole_lines(directory / names[timings_at], lengths[timings_at], timings_header)) {
     if (parts_.individuals != LoggedIndividuals::none || lengths[individuals_at] > 0) {
         individuals_.emplace(directory / names[individuals_at], lengths[individuals_at]);
     } else {

@@ -50,6 +50,12 @@ std::vector<std::uint32_t> named_places(const Round& round, OrderRange births, b
     return places;
 }
 
+/// Whether weights of some lie on a backend.
+bool on_backend(const PoolGenomes& pool) {
+    return std::ranges::any_of(
+        pool, [](const SharedIndividual& genome) { return genome && !genome->on_host(); });
+}
+
 }  // namespace
 
 Follower::Follower(SharedStrategy start, Settings settings, const evolve::Variation& variation,
@@ -82,6 +88,16 @@ std::shared_ptr<const PoolGenomes> Follower::lend_parents(const Round& round) {
     Open& open = at(round.generation());
     open.lent = true;
     return open.pool;
+}
+
+std::vector<std::uint32_t> Follower::Open::absent() const {
+    std::vector<std::uint32_t> places;
+    for (std::uint32_t place = 0; place < pool->size(); ++place) {
+        if (!has(place)) {
+            places.push_back(place);
+        }
+    }
+    return places;
 }
 
 PoolGenomes& Follower::Open::own_pool() {
@@ -210,13 +226,14 @@ MissingParents Follower::missing_parents(const Round& round, OrderRange births, 
                                          bool made) {
     const std::span<const evolve::Member> members = round.strategy->parent_pool();
     Open& open = at(round.generation());
-    const auto is_here = [&open](std::uint32_t place) { return open.has(place); };
-    if (std::ranges::all_of(*open.pool,
-                            [](const SharedIndividual& here) { return here != nullptr; })) {
+    std::vector<std::uint32_t> absent = open.absent();
+    if (absent.empty()) {
         return {};  // A rank alone has all of them.
     }
-    std::vector<std::uint32_t> absent = named_places(round, births, made, threads_);
-    std::erase_if(absent, is_here);
+    if (!on_backend(*open.pool) || absent.size() > remakes) {
+        absent = named_places(round, births, made, threads_);
+        std::erase_if(absent, [&open](std::uint32_t place) { return open.has(place); });
+    }
     if (absent.empty()) {
         return {};
     }
@@ -241,29 +258,13 @@ MissingParents Follower::missing_parents(const Round& round, OrderRange births, 
     });
     missing.remade = at_once.size();
     if (!later.empty()) {
-        promise(open, remakes - at_once.size(), missing);
+        missing.remakes.former = former_->pool;
+        open.promised.resize(pool.size());
+        for (const Remakes::Recipe& recipe : later) {
+            open.promised[recipe.place] = 1;
+        }
     }
     return missing;
-}
-
-void Follower::promise(Open& open, std::size_t remakes, MissingParents& missing) {
-    std::vector<Remakes::Recipe>& recipes = missing.remakes.recipes;
-    missing.remakes.former = former_->pool;
-    open.promised.resize(open.pool->size());
-    for (const Remakes::Recipe& recipe : recipes) {
-        open.promised[recipe.place] = 1;
-    }
-    const std::span<const evolve::Member> members = open.round->strategy->parent_pool();
-    for (std::uint32_t place = 0; place < members.size() && recipes.size() < remakes; ++place) {
-        if (open.has(place) || std::ranges::binary_search(missing.places, place)) {
-            continue;  // Of the latter others are asked.
-        }
-        const auto birth = recipe_of(members[place]);
-        if (birth && !made_on_host(*birth)) {
-            open.promised[place] = 1;
-            recipes.push_back({place, *birth});
-        }
-    }
 }
 
 std::optional<evolve::Birth> Follower::recipe_of(const evolve::Member& member) const {

@@ -89,10 +89,10 @@ class Follower {
     [[nodiscard]] std::vector<std::uint32_t> holders() const;
 
     /// The parents of some births, and the representatives that they are compared with, that are
-    /// not here. Up to `remakes` of the missing ones are made once more, as they were made
-    /// elsewhere, where what they were made of is here: at once where its weights are on the host,
-    /// else by whoever asks, who fills them in. As far as that goes, parents of other births are
-    /// made on a backend, too: their children can then be made once more, and no weights travel.
+    /// not here; where weights lie on a backend, all that are not, if they are at most `remakes`:
+    /// who has all parents of a round can make all of the next. Up to `remakes` of the missing ones
+    /// are made once more, as they were made elsewhere, where what they were made of is here: at
+    /// once where its weights are on the host, else by whoever asks, who fills them in.
     /// @param made whether the children are made already: then they need no parents.
     [[nodiscard]] MissingParents missing_parents(const Round& round, OrderRange births,
                                                  std::size_t remakes, bool made = false);
@@ -121,6 +121,8 @@ class Follower {
             return position < children.size() ? children[position] : nullptr;
         }
         [[nodiscard]] SharedIndividual parent(evolve::BirthId origin);
+        /// Places of parents that are not.
+        [[nodiscard]] std::vector<std::uint32_t> absent() const;
         /// Whether a parent is here, or will be before a shard that is begun from now on.
         [[nodiscard]] bool has(std::uint32_t place) const {
             return (*pool)[place] != nullptr || (!promised.empty() && promised[place] != 0);
@@ -140,8 +142,6 @@ class Follower {
     /// Whether the weights of all parents of a birth of the round before are on the host: those on
     /// a backend are for the thread of that backend.
     [[nodiscard]] bool made_on_host(const evolve::Birth& birth) const;
-    /// Notes who is made on a backend, and adds, up to `remakes`, others who can be made there.
-    void promise(Open& open, std::size_t remakes, MissingParents& missing);
     void check_ranks(std::span<const std::uint32_t> holders) const;
 
     Settings settings_;

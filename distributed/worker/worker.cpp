@@ -36,6 +36,9 @@ constexpr double farewell_seconds = 5.0;
 constexpr microseconds idle_patience{50'000};
 
 constexpr double most_remakes = 1e9;
+/// So many times as much where weights lie on a backend: whoever is asked for them is at work
+/// there.
+constexpr double backend_share = 5.0;
 
 double seconds(Clock::duration duration) {
     return std::chrono::duration<double>(duration).count();
@@ -104,9 +107,9 @@ class Worker {
                 continue;
             }
             const std::size_t births = result->genomes.size();
+            note_speed(*result);
             follower_.keep(*result->round, result->births, std::move(result->genomes));
             evaluated_ += births;
-            note_speed(result->cost, births);
             result->cost.vary += result->remaking;
             result->cost += std::exchange(between_, {});
             ready.push_back({result->shard, std::move(result->scores), result->cost});
@@ -118,9 +121,12 @@ class Worker {
         }
     }
 
-    void note_speed(const ShardCost& cost, std::size_t births) {
-        if (births > 0 && cost.vary > 0.0) {
-            remakes_per_birth_ = limits_.remaking_share * cost.evaluate / cost.vary;
+    void note_speed(const JobResult& result) {
+        const ShardCost& cost = result.cost;
+        if (!result.genomes.empty() && cost.vary > 0.0) {
+            const double share =
+                limits_.remaking_share * (result.genomes.front()->on_host() ? 1.0 : backend_share);
+            remakes_per_birth_ = share * cost.evaluate / cost.vary;
         }
     }
 
@@ -253,6 +259,7 @@ class Worker {
                 communicator_.send(static_cast<int>(rank), RoundEnd::kind, payload);
             }
         }
+        communicator_.push();
         if (end.record.generation > follower_.round()->generation()) {
             early_end_ = end;  // It has overtaken the one before, which came another way.
         } else {

@@ -135,14 +135,16 @@ void replace_text(const std::filesystem::path& path, std::string_view text) {
     }
 }
 
-std::uint64_t whole_lines(const std::filesystem::path& path, std::uint64_t length) {
+std::uint64_t whole_lines(const std::filesystem::path& path, std::uint64_t length,
+                          std::string_view header) {
     if (std::error_code ignored; !std::filesystem::is_regular_file(path, ignored)) {
         return 0;
     }
     std::uint64_t whole = 0;
     std::ifstream file(path, std::ios::binary);
     for (std::string line; std::getline(file, line) && !file.eof();) {
-        if (whole + line.size() + 1 > length) {
+        const bool of_another_version = whole == 0 && !header.empty() && line + '\n' != header;
+        if (of_another_version || whole + line.size() + 1 > length) {
             break;
         }
         whole += line.size() + 1;

@@ -56,8 +56,10 @@ class AppendFile {
 };
 
 /// Where to go on with a file that may have lost lines, since no result is in it: at `length`
-/// bytes, or after the last whole line before.
-[[nodiscard]] std::uint64_t whole_lines(const std::filesystem::path& path, std::uint64_t length);
+/// bytes, or after the last whole line before; anew where its first line is another than
+/// `header`, if there is one: another version wrote other columns.
+[[nodiscard]] std::uint64_t whole_lines(const std::filesystem::path& path, std::uint64_t length,
+                                        std::string_view header = {});
 
 /// What a file that only grows holds.
 enum class Content : std::uint8_t { lines, blocks };

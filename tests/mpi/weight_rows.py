@@ -21,9 +21,13 @@ def run(directory, *settings, command="evolve", inherits=None, ranks=1):
         harness.fail(f"{directory}: children made on the device: {not inherits}\n{text}")
 
 
-def splits(directory):
+def timings(directory, column):
     with open(chosen.work / directory / "timings.csv", newline="") as file:
-        return sum(int(row["splits"]) for row in csv.DictReader(file))
+        return [int(row[column]) for row in csv.DictReader(file)]
+
+
+def splits(directory):
+    return sum(timings(directory, "splits"))
 
 
 run("cpu", "engine.backend=cpu", inherits=False)
@@ -37,6 +41,8 @@ run("short", "engine.backend=vulkan", "engine.memory_limit=1MiB")
 harness.same(expected, chosen.work / "short", "a device without memory for all weights")
 run("two", "engine.backend=vulkan", inherits=True, ranks=2)
 harness.same(expected, chosen.work / "two", "weights on the devices of two ranks")
+if sum(timings("two", "remade")) == 0 or sum(timings("two", "fetched")) > 2:  # A champion may have come to rank 0.
+    harness.fail(f"remade {timings('two', 'remade')}, fetched {timings('two', 'fetched')}: weights went between devices")
 if chosen.mixed:
     run("mixed", 'engine.backend=["vulkan","cpu","vulkan"]', inherits=True, ranks=3)
     harness.same(expected, chosen.work / "mixed", "weights on two devices and a CPU")

@@ -41,10 +41,10 @@ int sum_of(const Experiment& experiment, int column) {
     return sum;
 }
 int fallbacks_of(const Experiment& experiment) {
-    return sum_of(experiment, 0);
+    return sum_of(experiment, 2);
 }
 int splits_of(const Experiment& experiment) {
-    return sum_of(experiment, 1);
+    return sum_of(experiment, 3);
 }
 
 TEST(Fallback, WorkWithoutMemoryIsDoneElsewhereAndCounted) {

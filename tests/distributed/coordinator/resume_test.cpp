@@ -207,6 +207,20 @@ TEST(Resume, LostTimingsAreNoLossOfResults) {
     }
 }
 
+TEST(Resume, TimingsWithOtherColumnsBeginAnew) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.stop.generations = 4;
+    static_cast<void>(launch(experiment, {}));
+    std::string text = text_of(experiment.directory / "timings.csv");
+    text.replace(0, text.find('\n'), "generation,rank,evaluate,vary,wait,communicate,compiled");
+    std::ofstream(experiment.directory / "timings.csv") << text;
+    experiment.stop.generations = 6;
+    static_cast<void>(launch(experiment, {.start = Start::resume}));
+    EXPECT_THAT(text_of(experiment.directory / "timings.csv"),
+                testing::MatchesRegex("generation,.*,remade\n4,0,.*\n5,0,.*\n"));
+}
+
 TEST(Resume, LostResultsAreNamed) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment(place.path() / "run");

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <random>
+#include <unordered_map>
 
 #include "cambrian/distributed/generation/ancestry.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/evolve/genome/weight_rows.hpp"
 #include "cambrian/tests/distributed/support/run_support.hpp"
 
 // What ranks know of a run without a message between them: rounds, genomes, and the way back.
@@ -36,15 +39,31 @@ class FollowerTest : public testing::Test {
         return (*follower.parents(*follower.round()))[place];
     }
 
+    /// A child of genomes that may lie on a backend, and lies there, too, where the test has it.
+    SharedIndividual child(const evolve::Birth& birth, const PoolGenomes& parents) {
+        PoolGenomes here = parents;
+        for (SharedIndividual& genome : here) {
+            genome = genome && !genome->on_host() ? twins.at(genome.get()) : genome;
+        }
+        SharedIndividual made = make_child(variation, birth, here, memory).genome;
+        if (!on_backend) {
+            return made;
+        }
+        const auto there = std::make_shared<evolve::Individual>();
+        there->structure = made->structure;
+        there->row = rows.take({1}).front();
+        twins.emplace(there.get(), std::move(made));
+        alive.push_back(there);
+        return there;
+    }
+
     /// Children of a range, made where they are evaluated. `fill` brings what is missing.
-    static void make(Follower& follower, OrderRange births, const evolve::Variation& variation,
-                     GenomePool& memory) {
+    void make(Follower& follower, OrderRange births) {
         const Round& round = *follower.round();
         std::vector<SharedIndividual> children;
         for (std::size_t i = births.begin; i < births.end; ++i) {
-            children.push_back(make_child(variation, round.strategy->birth(round.order[i]),
-                                          *follower.parents(round), memory)
-                                   .genome);
+            children.push_back(
+                child(round.strategy->birth(round.order[i]), *follower.parents(round)));
         }
         follower.keep(round, births, std::move(children));
     }
@@ -59,19 +78,26 @@ class FollowerTest : public testing::Test {
         for (const HolderRange& range : record.holders) {
             Follower& follower = *followers[range.rank];
             const OrderRange births{begin, range.end};
-            for (const std::uint32_t place :
-                 follower.missing_parents(round, births, remakes).places) {
+            const MissingParents missing = follower.missing_parents(round, births, remakes);
+            const MissingParents again = follower.missing_parents(round, births, remakes);
+            EXPECT_EQ(again.places, missing.places);
+            EXPECT_TRUE(again.remakes.recipes.empty()) << "made twice";
+            for (const auto& [place, birth] : missing.remakes.recipes) {
+                follower.fill(round, place, child(birth, *missing.remakes.former));
+                ++made_on_backend;
+            }
+            for (const std::uint32_t place : missing.places) {
                 const evolve::BirthId origin = round.strategy->parent_pool()[place].origin;
                 SharedIndividual genome = followers[round.holders[place]]->find(origin);
                 EXPECT_TRUE(genome) << "its holder lacks birth " << origin;
                 follower.fill(round, place, std::move(genome));
                 ++travelled;
             }
-            make(follower, births, variation, memory);
+            make(follower, births);
             begin = range.end;
         }
         EXPECT_TRUE(all->missing_parents(*all->round(), {0, size}, 0).places.empty());
-        make(*all, {0, size}, variation, memory);
+        make(*all, {0, size});
         evolve::Scores scores(round.strategy->births());
         for (std::uint64_t i = 0; i < scores.size(); ++i) {
             scores.fitness[i] = static_cast<double>((round.strategy->birth(i).id * 7919) % 101);
@@ -95,6 +121,12 @@ class FollowerTest : public testing::Test {
     const evolve::Variation variation{experiment.seed, experiment.variation};
     ThreadPool threads{2};
     GenomePool memory{1};
+    bool on_backend = false;
+    std::size_t made_on_backend = 0;
+    std::unique_ptr<Backend> backend = make_cpu_backend({});
+    evolve::WeightRows rows{*backend};
+    std::unordered_map<const evolve::Individual*, SharedIndividual> twins;  ///< On the host.
+    PoolGenomes alive;  ///< So that nobody else has their address.
     Ancestry ancestry;
     std::unique_ptr<Follower> all;
     std::vector<std::unique_ptr<Follower>> followers;
@@ -155,6 +187,26 @@ TEST_F(FollowerTest, WhatIsMadeOnceMoreNeedsNotTravel) {
     }
     EXPECT_GT(fetched, 0U);
     EXPECT_LT(remade, fetched);
+}
+
+TEST_F(FollowerTest, WeightsOnABackendTravelNoMoreOnceAllRanksHaveAllParents) {
+    on_backend = true;
+    static_cast<void>(advance(1000));
+    static_cast<void>(advance(1000));
+    EXPECT_EQ(made_on_backend, 0U) << "founders have no parents whose weights lie anywhere";
+    for (int generation = 0; generation < 6; ++generation) {
+        EXPECT_EQ(advance(1000), 0U) << generation;
+        const Round& round = *followers[0]->round();
+        for (std::size_t place = 0; place < round.holders.size(); ++place) {
+            const SharedIndividual genome =
+                (*followers[round.holders[place]]->parents(round))[place];
+            ASSERT_TRUE(genome && twins.contains(genome.get()));
+            EXPECT_EQ(*twins.at(genome.get()), *twins.at(parent(*all, place).get()));
+        }
+    }
+    EXPECT_GT(made_on_backend, 0U);
+    // Where that is too much, the parents of its own births are what a rank needs.
+    EXPECT_GT(advance(0), 0U);
 }
 
 TEST_F(FollowerTest, OrderKeepsTogetherWhoseParentsLieTogether) {
@@ -228,7 +280,7 @@ TEST_F(FollowerTest, ParentsStayWhileAnOpenRoundNamesThem) {
         for (const evolve::Member& member : round.strategy->parent_pool()) {
             dropped += std::ranges::count(newest, member.birth, &evolve::Member::birth) == 0;
         }
-        make(follower, {0, 6}, variation, memory);
+        make(follower, {0, 6});
         evolve::Scores scores(6);
         for (std::uint64_t i = 0; i < 6; ++i) {
             scores.fitness[i] =

@@ -21,7 +21,7 @@ ShardScores some_scores() {
 }
 
 Request some_request() {
-    Request request{2, 9, {5, 6}, {{7, some_scores(), {0.1, 0.2, 0.3, 0.4}}}};
+    Request request{2, 9, {5, 6}, {{7, some_scores(), {0.1, 0.2, 0.3, 0.4, 1, 2, 3, 4, 5}}}};
     ShardScores logged = some_scores();
     logged.details = {{500, 0}, {17, 18}, {2, 0}};
     request.results.push_back({8, logged, {}});
@@ -106,9 +106,9 @@ std::uint64_t body_hash(const T& message) {
 }
 
 // Other bytes need another version of the frame: ranks of two builds must not misread each other.
-TEST(Message, BytesAreThoseOfFrameVersion13) {
+TEST(Message, BytesAreThoseOfFrameVersion14) {
     EXPECT_EQ(body_hash(some_handshake), 0xBFA4126CEDA5BEDF);
-    EXPECT_EQ(body_hash(some_request()), 0x97547A5F4BF84CB5);
+    EXPECT_EQ(body_hash(some_request()), 0xA429DB427565C608);
     EXPECT_EQ(body_hash(some_order()), 0xA1E885CF58A33A4B);
     ShardOrder shipped = some_order();
     shipped.children.assign(3, {{std::byte{9}}, 1});
@@ -122,7 +122,7 @@ TEST(Message, BytesAreThoseOfFrameVersion13) {
     EXPECT_EQ(body_hash(some_round_end()), 0xCB66131DA08F691E);
     EXPECT_EQ(body_hash(InitialReply{{{std::byte{1}}, {std::byte{2}, std::byte{3}}}}),
               0xB73D05B6A4AEDE58);
-    EXPECT_EQ(frame[4], std::byte{13});
+    EXPECT_EQ(frame[4], std::byte{14});
 }
 
 TEST(Message, AReplyTellsEachGenomeOnceAndNoMoreStructuresThanGenomes) {
