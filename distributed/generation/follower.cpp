@@ -230,7 +230,8 @@ MissingParents Follower::missing_parents(const Round& round, OrderRange births, 
     if (absent.empty()) {
         return {};  // A rank alone has all of them.
     }
-    if (!on_backend(*open.pool) || absent.size() > remakes) {
+    const bool elsewhere = on_backend(*open.pool) || (former_ && on_backend(*former_->pool));
+    if (!elsewhere || absent.size() > remakes) {
         absent = named_places(round, births, made, threads_);
         std::erase_if(absent, [&open](std::uint32_t place) { return open.has(place); });
     }
@@ -247,7 +248,7 @@ MissingParents Follower::missing_parents(const Round& round, OrderRange births, 
             pool[place] = std::move(here);
         } else if (const auto birth = recipe_of(members[place]);
                    birth && at_once.size() + later.size() < remakes) {
-            (made_on_host(*birth) ? at_once : later).push_back({place, *birth});
+            (elsewhere ? later : at_once).push_back({place, *birth});
         } else {
             missing.places.push_back(place);
         }
@@ -281,12 +282,6 @@ std::optional<evolve::Birth> Follower::recipe_of(const evolve::Member& member) c
         return (*former_->pool)[index_of(parent.place)] != nullptr;
     });
     return here ? std::optional(birth) : std::nullopt;
-}
-
-bool Follower::made_on_host(const evolve::Birth& birth) const {
-    return std::ranges::all_of(birth.parents, [&](const evolve::Parent& parent) {
-        return (*former_->pool)[index_of(parent.place)]->on_host();
-    });
 }
 
 void Follower::fill(const Round& round, std::size_t place, SharedIndividual genome) {

@@ -19,7 +19,7 @@ namespace cambrian::distributed {
 /// Genomes by place in a parent pool; null where they are not here.
 using PoolGenomes = std::vector<SharedIndividual>;
 
-/// Parents that are to be made once more from weights that lie on a backend, by its thread.
+/// Parents that are to be made once more where weights lie on a backend, by its thread.
 struct Remakes {
     struct Recipe {
         std::uint32_t place = 0;
@@ -92,7 +92,7 @@ class Follower {
     /// not here; where weights lie on a backend, all that are not, if they are at most `remakes`:
     /// who has all parents of a round can make all of the next. Up to `remakes` of the missing ones
     /// are made once more, as they were made elsewhere, where what they were made of is here: at
-    /// once where its weights are on the host, else by whoever asks, who fills them in.
+    /// once where weights are on the host, else by whoever asks, who fills them in.
     /// @param made whether the children are made already: then they need no parents.
     [[nodiscard]] MissingParents missing_parents(const Round& round, OrderRange births,
                                                  std::size_t remakes, bool made = false);
@@ -139,9 +139,6 @@ class Follower {
     [[nodiscard]] std::shared_ptr<const void> retire(std::deque<Open> closed);
     /// What a member was born as, where what it was made of is here.
     [[nodiscard]] std::optional<evolve::Birth> recipe_of(const evolve::Member& member) const;
-    /// Whether the weights of all parents of a birth of the round before are on the host: those on
-    /// a backend are for the thread of that backend.
-    [[nodiscard]] bool made_on_host(const evolve::Birth& birth) const;
     void check_ranks(std::span<const std::uint32_t> holders) const;
 
     Settings settings_;
