@@ -47,6 +47,9 @@ if(NOT httplib_words_FOUND)
   target_compile_definitions(cambrian_httplib INTERFACE
     CPPHTTPLIB_OPENSSL_SUPPORT CPPHTTPLIB_ZLIB_SUPPORT CPPHTTPLIB_BROTLI_SUPPORT)
 endif()
+if(CAMBRIAN_JEMALLOC)
+  cambrian_find_library(jemalloc jemalloc/jemalloc.h jemalloc libjemalloc-dev)
+endif()
 if(CAMBRIAN_BENCHMARKS)
   # What our products are set beside; the serial variant, because benchmarks spread calls themselves.
   cambrian_find_library(openblas cblas.h openblas libopenblas-serial-dev openblas-serial
