@@ -244,7 +244,8 @@ TEST_F(golden_samples, DelayAndCopy) {
 
 TEST_F(golden_samples, RecallHasTheErrorsOfNeatPython) {
     const auto backend = make_reference_backend(Precision::f64);
-    for (const auto& known_case : known("sequence_tasks").at("neat_python_fixed").at("cases")) {
+    const auto tasks = known("sequence_tasks");
+    for (const auto& known_case : tasks.at("neat_python_fixed").at("cases")) {
         const Doubles bits = known_case.at("sequence");
         const Samples samples = recall_samples({1, 4, 1, bits});
         EXPECT_EQ(samples.inputs.elements, flat(known_case.at("inputs")));
