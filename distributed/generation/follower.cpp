@@ -21,7 +21,13 @@ std::vector<std::uint32_t> named_places(const Round& round, OrderRange births, b
                                         ThreadPool& threads) {
     std::vector<char> named(round.strategy->parent_pool().size(), 0);
     std::vector<char> compared(round.kinship.size(), 0);
-    const auto mark = [](char& flag) { std::atomic_ref(flag).store(1, std::memory_order_relaxed); };
+    // Most are marked already: threads that only look share the line of the cache.
+    const auto mark = [](char& flag) {
+        const std::atomic_ref shared(flag);
+        if (shared.load(std::memory_order_relaxed) == 0) {
+            shared.store(1, std::memory_order_relaxed);
+        }
+    };
     for_each_index(threads, births.size(), block_of_births, [&](std::size_t i) {
         const std::uint64_t position = round.order.at(births.begin + i);
         if (!compared.empty()) {
@@ -122,12 +128,10 @@ std::shared_ptr<const void> Follower::apply(const Record& record) {
     for (const HolderRange& range : record.holders) {
         check_ranks(std::span(&range.rank, 1));
     }
-    SharedRound next = next_round(*round(), *newest(), record,
-                                  reevaluates(newest()->generation() + 1), threads_, foresight_);
-    const std::span<const evolve::Member> members = next->strategy->parent_pool();
-    const std::vector<MemberSource> sources = sources_of(members, *round(), *newest());
-    const auto pool = std::make_shared<PoolGenomes>(members.size());
-    for_each_index(threads_, members.size(), block_of_births, [&](std::size_t place) {
+    auto [next, sources] = next_round(
+        *round(), *newest(), record, reevaluates(newest()->generation() + 1), threads_, foresight_);
+    const auto pool = std::make_shared<PoolGenomes>(sources.size());
+    for_each_index(threads_, sources.size(), block_of_births, [&](std::size_t place) {
         const MemberSource& source = sources[place];
         switch (source.place) {
             case MemberSource::Place::child:

@@ -83,6 +83,43 @@ void sort_positions(std::span<const std::uint32_t> ranks, std::vector<std::uint3
     }
 }
 
+/// Where the genomes of members were. Throws InputError for a member that was in neither round.
+std::vector<MemberSource> sources_of(std::span<const evolve::Member> members, const Round& told,
+                                     const Round& newest, ThreadPool& threads) {
+    std::unordered_map<evolve::BirthId, std::size_t> staying;
+    if (newest.strategy->members_stay()) {
+        const std::span<const evolve::Member> pool = newest.strategy->parent_pool();
+        for (std::size_t place = 0; place < pool.size(); ++place) {
+            staying.emplace(pool[place].birth, place);
+        }
+    }
+    const std::uint64_t births = told.strategy->births();
+    const auto position_of = [&](const evolve::Member& member) {
+        return member.birth - told.strategy->first_birth();
+    };
+    for (const evolve::Member& member : members) {
+        if (position_of(member) >= births && !staying.contains(member.birth)) {
+            throw InputError(fmt::format(
+                "the members after generation {} are refused (birth {} is of another generation) "
+                "check that every rank runs the same program",
+                told.generation(), member.birth));
+        }
+    }
+    std::vector<MemberSource> sources(members.size());
+    for_each_index(threads, members.size(), block_of_births, [&](std::size_t place) {
+        const evolve::Member& member = members[place];
+        if (const auto at = staying.find(member.birth); at != staying.end()) {
+            sources[place] = {MemberSource::Place::member, at->second};
+        } else if (member.origin == member.birth) {
+            sources[place] = {MemberSource::Place::child, position_of(member)};
+        } else {
+            const evolve::Birth carried = told.strategy->birth(position_of(member));
+            sources[place] = {MemberSource::Place::parent, index_of(carried.parents.front().place)};
+        }
+    });
+    return sources;
+}
+
 }  // namespace
 
 bool foresee(const Round& newest, Foresight& foresight) {
@@ -146,38 +183,8 @@ std::vector<SharedStrategy> open_states(SharedStrategy newest) {
     return states;
 }
 
-std::vector<MemberSource> sources_of(std::span<const evolve::Member> members, const Round& told,
-                                     const Round& newest) {
-    std::unordered_map<evolve::BirthId, std::size_t> staying;
-    if (newest.strategy->members_stay()) {
-        const std::span<const evolve::Member> pool = newest.strategy->parent_pool();
-        for (std::size_t place = 0; place < pool.size(); ++place) {
-            staying.emplace(pool[place].birth, place);
-        }
-    }
-    std::vector<MemberSource> sources(members.size());
-    for (std::size_t place = 0; place < members.size(); ++place) {
-        const evolve::Member& member = members[place];
-        const std::uint64_t position = member.birth - told.strategy->first_birth();
-        if (const auto at = staying.find(member.birth); at != staying.end()) {
-            sources[place] = {MemberSource::Place::member, at->second};
-        } else if (position >= told.strategy->births()) {
-            throw InputError(fmt::format(
-                "the members after generation {} are refused (birth {} is of another generation) "
-                "check that every rank runs the same program",
-                told.generation(), member.birth));
-        } else if (member.origin == member.birth) {
-            sources[place] = {MemberSource::Place::child, position};
-        } else {
-            const evolve::Birth carried = told.strategy->birth(position);
-            sources[place] = {MemberSource::Place::parent, index_of(carried.parents.front().place)};
-        }
-    }
-    return sources;
-}
-
-SharedRound next_round(const Round& told, const Round& newest, const Record& record,
-                       bool reevaluate, ThreadPool& threads, const Foresight& foresight) {
+NextRound next_round(const Round& told, const Round& newest, const Record& record, bool reevaluate,
+                     ThreadPool& threads, const Foresight& foresight) {
     if (record.generation != told.generation()) {
         refuse(record, fmt::format("generation {} is under way", told.generation()));
     }
@@ -189,7 +196,7 @@ SharedRound next_round(const Round& told, const Round& newest, const Record& rec
     const std::vector<std::uint32_t> ranks = evaluators(told, record.holders);
     SharedStrategy next = newest.strategy->apply(record.decision);
     const std::span<const evolve::Member> members = next->parent_pool();
-    const std::vector<MemberSource> sources = sources_of(members, told, newest);
+    std::vector<MemberSource> sources = sources_of(members, told, newest, threads);
     std::vector<std::uint32_t> holders(members.size());
     for (std::size_t place = 0; place < members.size(); ++place) {
         const MemberSource& source = sources[place];
@@ -201,7 +208,8 @@ SharedRound next_round(const Round& told, const Round& newest, const Record& rec
         const std::uint32_t rank = ranks[members[place].birth - told.strategy->first_birth()];
         holders[place] = rank == nobody ? told.holders.at(source.index) : rank;
     }
-    return make_round(std::move(next), std::move(holders), reevaluate, threads, foresight);
+    return {make_round(std::move(next), std::move(holders), reevaluate, threads, foresight),
+            std::move(sources)};
 }
 
 }  // namespace cambrian::distributed

@@ -88,16 +88,16 @@ struct MemberSource {
     Place place = Place::child;
     std::size_t index = 0;
 };
-/// Of the members after a decision about `told`, while `newest` was the last that was open. Throws
-/// InputError for a member that was in neither.
-[[nodiscard]] std::vector<MemberSource> sources_of(std::span<const evolve::Member> members,
-                                                   const Round& told, const Round& newest);
-
-/// The round that opens after a record of the oldest open one. Throws InputError where the record
-/// is of another one.
-[[nodiscard]] SharedRound next_round(const Round& told, const Round& newest, const Record& record,
-                                     bool reevaluate, ThreadPool& threads,
-                                     const Foresight& foresight = {});
+/// A round that opens, and where the genomes of its members were before.
+struct NextRound {
+    SharedRound round;
+    std::vector<MemberSource> sources;
+};
+/// What follows from a record of the oldest open round, `told`, while `newest` was the last that
+/// was open. Throws InputError where the record is of another one, or a member was in neither.
+[[nodiscard]] NextRound next_round(const Round& told, const Round& newest, const Record& record,
+                                   bool reevaluate, ThreadPool& threads,
+                                   const Foresight& foresight = {});
 
 /// Who evaluated each position of a round; nobody: the position was carried over.
 inline constexpr std::uint32_t nobody = 0xFFFFFFFFU;
