@@ -66,7 +66,7 @@ class Communicator {
         virtual void send(int to, MessageKind kind, Payload payload) = 0;
         [[nodiscard]] virtual std::optional<Message> receive(
             std::chrono::microseconds patience) = 0;
-        virtual void push(std::chrono::microseconds /*patience*/) {}
+        virtual void push(MessageKind, std::chrono::microseconds /*patience*/) {}
     };
 
     explicit Communicator(std::unique_ptr<Implementation> implementation)
@@ -83,12 +83,12 @@ class Communicator {
     [[nodiscard]] std::optional<Message> receive(std::chrono::microseconds patience) {
         return implementation_->receive(patience);
     }
-    /// Sees to it, for a short while at most, that what was just sent leaves: MPI moves a long
-    /// message while both ranks are in a call of it. For a rank that will not look for messages for
-    /// some time, as it follows a record.
-    void push() {
+    /// Sees to it, for a short while at most, that messages of a kind that were just sent leave:
+    /// MPI moves a long message while both ranks are in a call of it. For a rank that will not look
+    /// for messages for some time.
+    void push(MessageKind kind) {
         constexpr std::chrono::microseconds patience{2000};
-        implementation_->push(patience);
+        implementation_->push(kind, patience);
     }
 
   private:

@@ -83,6 +83,7 @@ class MpiCommunicator final : public Communicator::Implementation {
         const int count = count_of(payload.size());
         Sending& sending = sends_.emplace_back();
         sending.bytes = std::move(payload);
+        sending.kind = kind;
         check(MPI_Isend(sending.bytes.data(), count, MPI_BYTE, to, static_cast<int>(kind),
                         MPI_COMM_WORLD, &sending.request),
               "MPI_Isend");
@@ -112,10 +113,13 @@ class MpiCommunicator final : public Communicator::Implementation {
         }
     }
 
-    void push(microseconds patience) override {
+    void push(MessageKind kind, microseconds patience) override {
         const Clock::time_point end = Clock::now() + patience;
-        const auto leaving = [](const Sending& sending) { return !sending.pushed; };
+        const auto leaving = [kind](const Sending& sending) {
+            return sending.kind == kind && !sending.pushed;
+        };
         for (reap(); std::ranges::any_of(sends_, leaving) && Clock::now() < end; reap()) {
+            match();  // The others may be pushing, too.
             std::this_thread::yield();
         }
         for (Sending& sending : sends_) {
@@ -126,6 +130,7 @@ class MpiCommunicator final : public Communicator::Implementation {
   private:
     struct Sending {
         Payload bytes;
+        MessageKind kind = MessageKind::handshake;
         MPI_Request request = MPI_REQUEST_NULL;
         bool pushed = false;  ///< Without success: its peer may be stopped, and is not waited for.
     };

@@ -57,7 +57,8 @@ Scheduler::Scheduler(Communicator& communicator, Backend& backend, const Experim
       ancestry_(ancestry),
       follower_(make_strategy(experiment),
                 {experiment.reevaluates(), static_cast<std::uint32_t>(communicator.size()),
-                 !inherits_learning(experiment), first_generations(experiment.changes)},
+                 !inherits_learning(experiment), first_generations(experiment.changes),
+                 shard_evaluator_.makes_on_backend()},
                 shard_evaluator_.variation(), shard_evaluator_.genomes(), threads_),
       last_progress_(Clock::now()),
       last_watch_(Clock::now()),
@@ -514,6 +515,9 @@ void Scheduler::take_own_results() {
 }
 
 void Scheduler::take_result(JobResult result) {
+    if (compute_) {
+        compute_->hand_over();  // Parents that were made before it: the round may end with it.
+    }
     if (crew_) {
         ++crew_->age;
     }
@@ -524,8 +528,8 @@ void Scheduler::take_result(JobResult result) {
         fail_shard(own_rank_, result.shard, describe(result.failure));
         return;
     }
-    note_speed(own_rank_, result.cost, result.births.size());
     result.cost.vary += result.remaking;
+    note_speed(own_rank_, result.cost, result.births.size());
     seconds_[static_cast<std::size_t>(own_rank_)] += result.cost;
     follower_.keep(*result.round, result.births, std::move(result.genomes));
     static_cast<void>(deliver(own_rank_, result.shard, result.scores));

@@ -151,7 +151,7 @@ RoundEnd Scheduler::spread(const Record& record, bool goes_on) {
     for (std::size_t i = 0; i < first; ++i) {
         communicator_.send(static_cast<int>(end.ranks[i]), RoundEnd::kind, bytes);
     }
-    communicator_.push();
+    communicator_.push(RoundEnd::kind);
     return end;
 }
 

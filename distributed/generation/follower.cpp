@@ -56,12 +56,6 @@ std::vector<std::uint32_t> named_places(const Round& round, OrderRange births, b
     return places;
 }
 
-/// Whether weights of some lie on a backend.
-bool on_backend(const PoolGenomes& pool) {
-    return std::ranges::any_of(
-        pool, [](const SharedIndividual& genome) { return genome && !genome->on_host(); });
-}
-
 }  // namespace
 
 Follower::Follower(SharedStrategy start, Settings settings, const evolve::Variation& variation,
@@ -104,6 +98,11 @@ std::vector<std::uint32_t> Follower::Open::absent() const {
         }
     }
     return places;
+}
+
+bool Follower::Open::on_backend() const {
+    return std::ranges::any_of(
+        *pool, [](const SharedIndividual& genome) { return genome && !genome->on_host(); });
 }
 
 PoolGenomes& Follower::Open::own_pool() {
@@ -230,12 +229,17 @@ MissingParents Follower::missing_parents(const Round& round, OrderRange births, 
                                          bool made) {
     const std::span<const evolve::Member> members = round.strategy->parent_pool();
     Open& open = at(round.generation());
-    std::vector<std::uint32_t> absent = open.absent();
-    if (absent.empty()) {
+    if (std::ranges::find(*open.pool, nullptr) == open.pool->end()) {
         return {};  // A rank alone has all of them.
     }
-    const bool elsewhere = on_backend(*open.pool) || (former_ && on_backend(*former_->pool));
-    if (!elsewhere || absent.size() > remakes) {
+    const bool elsewhere =
+        settings_.on_backend && (open.on_backend() || (former_ && former_->on_backend()));
+    std::vector<std::uint32_t> absent;
+    const bool all = elsewhere && this->open() == 1;
+    if (all) {
+        absent = open.absent();
+    }
+    if (!all || absent.size() > remakes) {
         absent = named_places(round, births, made, threads_);
         std::erase_if(absent, [&open](std::uint32_t place) { return open.has(place); });
     }

@@ -48,6 +48,7 @@ class Follower {
         /// Generations in which whoever is carried over is evaluated, too, whatever `reevaluate`
         /// says: the first that another task judges. Ascending.
         std::vector<std::uint64_t> task_changes{};
+        bool on_backend = false;  ///< Whether weights may lie on the backend of this rank.
     };
     /// @param start the strategy of a run before its first generation.
     Follower(SharedStrategy start, Settings settings, const evolve::Variation& variation,
@@ -89,10 +90,11 @@ class Follower {
     [[nodiscard]] std::vector<std::uint32_t> holders() const;
 
     /// The parents of some births, and the representatives that they are compared with, that are
-    /// not here; where weights lie on a backend, all that are not, if they are at most `remakes`:
-    /// who has all parents of a round can make all of the next. Up to `remakes` of the missing ones
-    /// are made once more, as they were made elsewhere, where what they were made of is here: at
-    /// once where weights are on the host, else by whoever asks, who fills them in.
+    /// not here; where weights lie on a backend and one round is open, all that are not, if they
+    /// are at most `remakes`: who has all parents of a round can make all of the next. Up to
+    /// `remakes` of the missing ones are made once more, as they were made elsewhere, where what
+    /// they were made of is here: at once where weights are on the host, else by whoever asks, who
+    /// fills them in.
     /// @param made whether the children are made already: then they need no parents.
     [[nodiscard]] MissingParents missing_parents(const Round& round, OrderRange births,
                                                  std::size_t remakes, bool made = false);
@@ -123,6 +125,8 @@ class Follower {
         [[nodiscard]] SharedIndividual parent(evolve::BirthId origin);
         /// Places of parents that are not.
         [[nodiscard]] std::vector<std::uint32_t> absent() const;
+        /// Whether the weights of some lie on a backend.
+        [[nodiscard]] bool on_backend() const;
         /// Whether a parent is here, or will be before a shard that is begun from now on.
         [[nodiscard]] bool has(std::uint32_t place) const {
             return (*pool)[place] != nullptr || (!promised.empty() && promised[place] != 0);

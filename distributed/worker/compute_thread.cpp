@@ -48,9 +48,14 @@ void ComputeThread::remake(Follower& follower, const SharedRound& round, Remakes
         const Clock::time_point start = Clock::now();
         made = shard_evaluator_.remake(round, *wanted);
         remaking_ += std::chrono::duration<double>(Clock::now() - start).count();
+        remade_ += made.size();
     };
     change({}, make, [&follower, round, wanted](std::vector<SharedIndividual> made) {
-        for (std::size_t i = 0; i < made.size() && follower.is_open(round->generation()); ++i) {
+        const std::uint64_t generation = round->generation();
+        if (!follower.is_open(generation) || follower.round(generation) != round) {
+            return;  // The rank has jumped to another state.
+        }
+        for (std::size_t i = 0; i < made.size(); ++i) {
             follower.fill(*round, wanted->recipes[i].place, std::move(made[i]));
         }
     });
@@ -94,6 +99,7 @@ void ComputeThread::work(Job& job) {
     const double waited = std::chrono::duration<double>(Clock::now() - idle_since_).count();
     JobResult result = shard_evaluator_.work(job);
     result.remaking = std::exchange(remaking_, 0.0);
+    result.remade = std::exchange(remade_, 0);
     result.cost.wait = std::max(0.0, waited - result.remaking);
     idle_since_ = Clock::now();
     // Before all that the job held is let go: the owner does not wait for that.

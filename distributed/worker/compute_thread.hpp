@@ -72,6 +72,7 @@ class ComputeThread {
     std::size_t in_flight_ = 0;                    ///< Of the owner, no lock needed,
     std::size_t changing_ = 0;                     ///< as is this.
     double remaking_ = 0.0;                        ///< Seconds since the last job. Of the thread,
+    std::size_t remade_ = 0;                       ///< as is this,
     Clock::time_point idle_since_ = Clock::now();  ///< and this.
     std::mutex mutex_;
     std::deque<Finished> finished_;

@@ -125,7 +125,8 @@ JobResult ShardEvaluator::work(Job& job) {
         if (!lives.born.empty()) result.genomes = std::move(lives.born);
         const evolve::Evaluator::Counters after = evaluator_->counters();
         result.cost.programs_compiled = after.programs_compiled - before.programs_compiled;
-        result.cost.memory_splits += after.memory_splits - before.memory_splits;
+        result.cost.memory_splits +=
+            after.memory_splits - before.memory_splits + std::exchange(short_of_memory_, 0);
         result.cost.evaluate = seconds_since(start) - result.cost.vary;
         const Clock::time_point evaluated = Clock::now();
         match_species(job, result);
@@ -179,13 +180,9 @@ bool ShardEvaluator::make_on_backend(Job& job, JobResult& result,
     if (!on_backend_ || !job.children.empty() || !job.round->kinship.empty()) {
         return false;
     }
-    const auto small = [this](const SharedIndividual& parent) {
-        return parent && !on_backend_->lies_here(*parent->structure);
+    const auto small = [this](const evolve::Individual* parent) {
+        return !on_backend_->lies_here(*parent->structure);
     };
-    if (std::ranges::any_of(*job.parents, small)) {
-        return false;
-    }
-    await_releases();  // Their rows are those of the children.
     const std::size_t count = job.size();
     std::vector<BackendChildren::ResolvedBirth> births;
     std::vector<std::size_t> indices;  // of births that are not carried
@@ -197,9 +194,13 @@ bool ShardEvaluator::make_on_backend(Job& job, JobResult& result,
             continue;
         }
         const ParentGenomes parents(birth, *job.parents);
+        if (std::ranges::any_of(parents.span(), small)) {
+            return false;
+        }
         std::ranges::copy(parents.span(), births.emplace_back(birth).parents.begin());
         indices.push_back(i);
     }
+    await_releases();  // Their rows are those of the children.
     BackendBirths made = make_rows(births);
     if (made.short_of_memory && job.retired) {
         job.retired = nullptr;
@@ -236,47 +237,79 @@ ShardEvaluator::BackendBirths ShardEvaluator::make_rows(
 
 std::vector<SharedIndividual> ShardEvaluator::remake(const SharedRound& round,
                                                      const Remakes& remakes) {
+    Remade& remade = remade_.emplace_back();
+    remade.round = round;
+    remade.generation = round->generation();
+    remade.genomes.resize(round->strategy->parent_pool().size());
+    std::vector<SharedIndividual> made;
     try {
-        await_releases();
-        std::vector<evolve::BackendChildren::ResolvedBirth> births;
-        for (const Remakes::Recipe& recipe : remakes.recipes) {
-            const ParentGenomes parents(recipe.birth, *remakes.former);
-            std::ranges::copy(parents.span(), births.emplace_back(recipe.birth).parents.begin());
-        }
-        std::vector<SharedIndividual> made = make_rows(births).children;
-        if (made.empty()) {
-            const std::shared_ptr<const PoolGenomes> former = on_host(remakes.former);
-            made.resize(births.size());
-            for_each_index(threads_, made.size(), block_of_genomes, [&](std::size_t i) {
-                made[i] =
-                    make_child(variation_, remakes.recipes[i].birth, *former, genomes_).genome;
-            });
-        }
-        std::erase_if(remade_, [](const auto& entry) { return entry.first.expired(); });
-        PoolGenomes& places =
-            remade_.emplace_back(round, PoolGenomes(round->strategy->parent_pool().size())).second;
-        for (std::size_t i = 0; i < made.size(); ++i) {
-            places[remakes.recipes[i].place] = made[i];
-        }
-        return made;
+        made = made_once_more(remakes);
     } catch (...) {
-        remade_failure_ = std::current_exception();
-        throw;
+        remade.failure = std::current_exception();
     }
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        remade.genomes[remakes.recipes[i].place] = made[i];
+    }
+    return made;
+}
+
+std::vector<SharedIndividual> ShardEvaluator::made_once_more(const Remakes& remakes) {
+    await_releases();
+    // What is made on the host needs its parents there: those of its own, not of all.
+    std::vector<evolve::BackendChildren::ResolvedBirth> large;
+    std::vector<std::size_t> indices;
+    std::vector<std::size_t> rest;
+    for (std::size_t i = 0; i < remakes.recipes.size(); ++i) {
+        const evolve::Birth& birth = remakes.recipes[i].birth;
+        const ParentGenomes parents(birth, *remakes.former);
+        const bool lies_here =
+            on_backend_ && std::ranges::all_of(parents.span(), [this](const auto* parent) {
+                return on_backend_->lies_here(*parent->structure);
+            });
+        if (lies_here) {
+            std::ranges::copy(parents.span(), large.emplace_back(birth).parents.begin());
+        }
+        (lies_here ? indices : rest).push_back(i);
+    }
+    std::vector<SharedIndividual> made(remakes.recipes.size());
+    BackendBirths rows = large.empty() ? BackendBirths{} : make_rows(large);
+    short_of_memory_ += rows.short_of_memory ? 1 : 0;
+    if (rows.children.empty()) {
+        rest.insert(rest.end(), indices.begin(), indices.end());
+    }
+    for (std::size_t i = 0; i < rows.children.size(); ++i) {
+        made[indices[i]] = std::move(rows.children[i]);
+    }
+    std::vector<evolve::Birth> births;
+    std::ranges::transform(rest, std::back_inserter(births),
+                           [&](std::size_t i) { return remakes.recipes[i].birth; });
+    const std::shared_ptr<const PoolGenomes> former = on_host(remakes.former, births);
+    for_each_index(threads_, rest.size(), block_of_genomes, [&](std::size_t i) {
+        made[rest[i]] = make_child(variation_, births[i], *former, genomes_).genome;
+    });
+    return made;
 }
 
 void ShardEvaluator::take_remade(Job& job) {
-    if (remade_failure_) {
-        std::rethrow_exception(std::exchange(remade_failure_, nullptr));
-    }
-    for (const auto& [round, genomes] : remade_) {
-        if (!job.round || round.lock() != job.round) {
+    // Jobs come in the order of their rounds, but where several are open.
+    const bool one_open = job.round && job.round->strategy->open() == 1;
+    std::erase_if(remade_, [&](const Remade& remade) {
+        return remade.round.expired() || (one_open && remade.generation < job.round->generation());
+    });
+    for (const Remade& remade : remade_) {
+        if (!job.round || remade.round.lock() != job.round) {
             continue;
+        }
+        if (remade.failure) {
+            std::rethrow_exception(remade.failure);
+        }
+        if (std::ranges::find(*job.parents, nullptr) == job.parents->end()) {
+            return;
         }
         const auto all = std::make_shared<PoolGenomes>(*job.parents);
         for (std::size_t place = 0; place < all->size(); ++place) {
             if (!(*all)[place]) {
-                (*all)[place] = genomes[place];
+                (*all)[place] = remade.genomes[place];
             }
         }
         job.parents = all;
@@ -285,8 +318,17 @@ void ShardEvaluator::take_remade(Job& job) {
 
 Job ShardEvaluator::with_parents_on_host(const Job& job) const {
     Job host_job = job;
-    host_job.parents = on_host(job.parents);
     host_job.retired = nullptr;  // Let go by the job itself.
+    const auto elsewhere = [](const SharedIndividual& genome) {
+        return genome && !genome->on_host();
+    };
+    if (on_backend_ && job.children.empty() && std::ranges::any_of(*job.parents, elsewhere)) {
+        std::vector<evolve::Birth> births;
+        for (std::size_t i = job.births.begin; i < job.births.end; ++i) {
+            births.push_back(job.round->strategy->birth(job.round->order[i]));
+        }
+        host_job.parents = on_host(job.parents, births);
+    }
     return host_job;
 }
 
@@ -315,20 +357,20 @@ SharedIndividual ShardEvaluator::on_host(const SharedIndividual& genome) const {
 }
 
 std::shared_ptr<const PoolGenomes> ShardEvaluator::on_host(
-    const std::shared_ptr<const PoolGenomes>& genomes) const {
-    const auto elsewhere = [](const SharedIndividual& genome) {
-        return genome && !genome->on_host();
-    };
-    if (!genomes || std::ranges::none_of(*genomes, elsewhere)) {
-        return genomes;
-    }
-    const auto all = std::make_shared<PoolGenomes>(*genomes);
-    for (SharedIndividual& genome : *all) {
-        if (elsewhere(genome)) {
-            genome = on_host(genome);
+    const std::shared_ptr<const PoolGenomes>& genomes,
+    std::span<const evolve::Birth> births) const {
+    std::shared_ptr<PoolGenomes> copied;
+    for (const evolve::Birth& birth : births) {
+        for (const evolve::Parent& parent : birth.parents) {
+            const std::size_t place = index_of(parent.place);
+            if (SharedIndividual genome = (copied ? *copied : *genomes)[place];
+                genome && !genome->on_host()) {
+                copied = copied ? copied : std::make_shared<PoolGenomes>(*genomes);
+                (*copied)[place] = on_host(genome);
+            }
         }
     }
-    return all;
+    return copied ? copied : genomes;
 }
 
 void ShardEvaluator::release(std::shared_ptr<const void>&& retired) {
@@ -347,6 +389,7 @@ void ShardEvaluator::await_releases() {
 bool ShardEvaluator::move_to_host(Job& job, JobResult& result) {
     await_releases();
     bool moved = std::exchange(job.retired, nullptr) != nullptr;
+    std::erase_if(remade_, [&](const Remade& remade) { return remade.round.lock() != job.round; });
     for (SharedIndividual& genome : result.genomes) {
         moved = moved || genome->row;
         genome = on_host(genome);

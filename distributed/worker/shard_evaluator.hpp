@@ -54,7 +54,8 @@ struct JobResult {
     ShardScores scores;
     std::vector<SharedIndividual> genomes;
     ShardCost cost;
-    double remaking = 0.0;  ///< Seconds before it in which parents were made once more.
+    double remaking = 0.0;   ///< Seconds before it in which parents were made once more,
+    std::size_t remade = 0;  ///< and how many.
     std::exception_ptr failure;
 };
 
@@ -72,10 +73,13 @@ class ShardEvaluator {
 
     /// Never throws what an evaluation throws: that is JobResult::failure.
     [[nodiscard]] JobResult work(Job& job);
-    /// Makes parents of a round once more, where the weights of their own parents lie; jobs of that
-    /// round find them. For the thread that works; where it throws, so does the next job.
+    /// Makes parents of a round once more, where the weights of their own parents lie; later jobs
+    /// of that round find them. For the thread that works. Returns none where that fails, and all
+    /// of those jobs fail with what was thrown.
     [[nodiscard]] std::vector<SharedIndividual> remake(const SharedRound& round,
                                                        const Remakes& remakes);
+    /// Whether weights of children may lie on the backend.
+    [[nodiscard]] bool makes_on_backend() const { return on_backend_ != nullptr; }
     /// The same genome with its weights on the host. For the thread that works.
     [[nodiscard]] SharedIndividual on_host(const SharedIndividual& genome) const;
     /// They become what they have learned in a generation, where individuals learn. For the thread
@@ -114,14 +118,17 @@ class ShardEvaluator {
     };
     [[nodiscard]] BackendBirths make_rows(
         std::span<const evolve::BackendChildren::ResolvedBirth> births);
+    [[nodiscard]] std::vector<SharedIndividual> made_once_more(const Remakes& remakes);
     /// The parents of a job with those that were made once more.
     void take_remade(Job& job);
     /// @param job with parents on the host.
     void make_on_host(const Job& job, OrderRange indices, JobResult& result,
                       std::vector<std::uint32_t>& retries);
     [[nodiscard]] Job with_parents_on_host(const Job& job) const;
+    /// A list in which the parents of births have their weights on the host.
     [[nodiscard]] std::shared_ptr<const PoolGenomes> on_host(
-        const std::shared_ptr<const PoolGenomes>& genomes) const;
+        const std::shared_ptr<const PoolGenomes>& genomes,
+        std::span<const evolve::Birth> births) const;
     void score(const Job& job, std::span<const evolve::Evaluation> evaluations,
                JobResult& result) const;
     /// What a network's train fitness loses for what it costs to store and to compute.
@@ -163,9 +170,15 @@ class ShardEvaluator {
     std::unique_ptr<evolve::Learner> learner_;             ///< Null where nobody learns.
     std::unique_ptr<evolve::Evaluator> evaluator_;
     PartChoice part_choice_;
-    /// What was made once more for open rounds, by place in their parent pools.
-    std::vector<std::pair<std::weak_ptr<const Round>, PoolGenomes>> remade_;
-    std::exception_ptr remade_failure_;
+    /// What was made once more for a round that jobs may be of, by place in its parent pool.
+    struct Remade {
+        std::weak_ptr<const Round> round;
+        std::uint64_t generation = 0;
+        PoolGenomes genomes;
+        std::exception_ptr failure;
+    };
+    std::vector<Remade> remade_;
+    std::uint64_t short_of_memory_ = 0;  ///< Times that there was none for what was made once more.
     std::vector<evolve::Evaluation> evaluations_;  ///< Of the last shard, for their memory.
     bool details_;  ///< Whether somebody wants the columns of BirthDetails.
     ThreadPool& threads_;

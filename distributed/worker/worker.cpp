@@ -60,7 +60,8 @@ class Worker {
           threads_(backend.threads()),
           follower_(make_strategy(experiment),
                     {experiment.reevaluates(), static_cast<std::uint32_t>(communicator.size()),
-                     !inherits_learning(experiment), first_generations(experiment.changes)},
+                     !inherits_learning(experiment), first_generations(experiment.changes),
+                     shard_evaluator_.makes_on_backend()},
                     shard_evaluator_.variation(), shard_evaluator_.genomes(), threads_),
           heard_(reign.epoch > 0 && lock_excludes),
           lock_excludes_(lock_excludes),
@@ -122,12 +123,18 @@ class Worker {
     }
 
     void note_speed(const JobResult& result) {
-        const ShardCost& cost = result.cost;
-        if (!result.genomes.empty() && cost.vary > 0.0) {
-            const double share =
-                limits_.remaking_share * (result.genomes.front()->on_host() ? 1.0 : backend_share);
-            remakes_per_birth_ = share * cost.evaluate / cost.vary;
+        const auto births = static_cast<double>(result.genomes.size());
+        if (births == 0.0 || result.cost.vary <= 0.0) {
+            return;
         }
+        double seconds_of_one = result.cost.vary / births;
+        if (result.remade > 0) {
+            seconds_of_one =
+                std::max(seconds_of_one, result.remaking / static_cast<double>(result.remade));
+        }
+        const double share =
+            limits_.remaking_share * (result.genomes.front()->on_host() ? 1.0 : backend_share);
+        remakes_per_birth_ = share * result.cost.evaluate / births / seconds_of_one;
     }
 
     void report_failure(const JobResult& result) {
@@ -259,7 +266,7 @@ class Worker {
                 communicator_.send(static_cast<int>(rank), RoundEnd::kind, payload);
             }
         }
-        communicator_.push();
+        communicator_.push(RoundEnd::kind);
         if (end.record.generation > follower_.round()->generation()) {
             early_end_ = end;  // It has overtaken the one before, which came another way.
         } else {

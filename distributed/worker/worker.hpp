@@ -16,7 +16,7 @@ inline constexpr double heartbeats_in_a_lease = 4.0;
 
 struct WorkerLimits {
     /// Parents are made once more as long as that takes less than this share of the evaluation of
-    /// their children; else they travel.
+    /// their children, or five times as much where weights lie on a backend; else they travel.
     double remaking_share = 0.05;
     double first_contact_seconds = 120.0;  ///< Patience before the coordinator's first word.
     double silence_seconds = 1.0;          ///< Least patience after it, which is one lease.

@@ -26,13 +26,19 @@ class FollowerTest : public testing::Test {
 
     FollowerTest() {
         for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-            followers.push_back(std::make_unique<Follower>(make_strategy(experiment),
-                                                           Follower::Settings{false, ranks},
-                                                           variation, memory, threads));
+            followers.push_back(std::make_unique<Follower>(
+                make_strategy(experiment), settings(ranks), variation, memory, threads));
         }
-        all = std::make_unique<Follower>(make_strategy(experiment), Follower::Settings{false, 1},
-                                         variation, memory, threads);
+        all = std::make_unique<Follower>(make_strategy(experiment), settings(1), variation, memory,
+                                         threads);
         ancestry.begin(all->round()->strategy, {});
+    }
+
+    static Follower::Settings settings(std::uint32_t of_ranks) {
+        Follower::Settings made;
+        made.ranks = of_ranks;
+        made.on_backend = true;
+        return made;
     }
 
     static SharedIndividual parent(const Follower& follower, std::size_t place) {
