@@ -389,7 +389,10 @@ void ShardEvaluator::await_releases() {
 bool ShardEvaluator::move_to_host(Job& job, JobResult& result) {
     await_releases();
     bool moved = std::exchange(job.retired, nullptr) != nullptr;
-    std::erase_if(remade_, [&](const Remade& remade) { return remade.round.lock() != job.round; });
+    if (job.round) {  // What is evaluated alone may come before jobs of an open round.
+        std::erase_if(remade_,
+                      [&](const Remade& remade) { return remade.round.lock() != job.round; });
+    }
     for (SharedIndividual& genome : result.genomes) {
         moved = moved || genome->row;
         genome = on_host(genome);
