@@ -58,6 +58,11 @@ std::vector<std::uint32_t> named_places(const Round& round, OrderRange births, b
 
 }  // namespace
 
+bool any_on_backend(const PoolGenomes& genomes) {
+    return std::ranges::any_of(
+        genomes, [](const SharedIndividual& genome) { return genome && !genome->on_host(); });
+}
+
 Follower::Follower(SharedStrategy start, Settings settings, const evolve::Variation& variation,
                    GenomePool& memory, ThreadPool& threads)
     : settings_(std::move(settings)), variation_(variation), memory_(memory), threads_(threads) {
@@ -98,11 +103,6 @@ std::vector<std::uint32_t> Follower::Open::absent() const {
         }
     }
     return places;
-}
-
-bool Follower::Open::on_backend() const {
-    return std::ranges::any_of(
-        *pool, [](const SharedIndividual& genome) { return genome && !genome->on_host(); });
 }
 
 PoolGenomes& Follower::Open::own_pool() {
@@ -232,8 +232,8 @@ MissingParents Follower::missing_parents(const Round& round, OrderRange births, 
     if (std::ranges::find(*open.pool, nullptr) == open.pool->end()) {
         return {};  // A rank alone has all of them.
     }
-    const bool elsewhere =
-        settings_.on_backend && (open.on_backend() || (former_ && former_->on_backend()));
+    const bool elsewhere = settings_.on_backend && (any_on_backend(*open.pool) ||
+                                                    (former_ && any_on_backend(*former_->pool)));
     std::vector<std::uint32_t> absent;
     const bool all = elsewhere && this->open() == 1;
     if (all) {

@@ -18,6 +18,8 @@ namespace cambrian::distributed {
 
 /// Genomes by place in a parent pool; null where they are not here.
 using PoolGenomes = std::vector<SharedIndividual>;
+/// Whether the weights of some lie on a backend alone.
+[[nodiscard]] bool any_on_backend(const PoolGenomes& genomes);
 
 /// Parents that are to be made once more where weights lie on a backend, by its thread.
 struct Remakes {
@@ -125,8 +127,6 @@ class Follower {
         [[nodiscard]] SharedIndividual parent(evolve::BirthId origin);
         /// Places of parents that are not.
         [[nodiscard]] std::vector<std::uint32_t> absent() const;
-        /// Whether the weights of some lie on a backend.
-        [[nodiscard]] bool on_backend() const;
         /// Whether a parent is here, or will be before a shard that is begun from now on.
         [[nodiscard]] bool has(std::uint32_t place) const {
             return (*pool)[place] != nullptr || (!promised.empty() && promised[place] != 0);

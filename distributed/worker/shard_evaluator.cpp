@@ -17,8 +17,6 @@ namespace cambrian::distributed {
 
 namespace {
 
-/// Births that a thread takes at once: a few tens of microseconds.
-constexpr std::size_t births_at_once = 32;
 constexpr std::size_t scores_at_once = 256;
 
 /// Index of the fittest, of equals the one with the lowest position; nothing where none is valid.
@@ -140,17 +138,6 @@ JobResult ShardEvaluator::work(Job& job) {
     return result;
 }
 
-ReadyChild ShardEvaluator::child_of(const Job& job, std::size_t index, evolve::ChildPlan& plan,
-                                    GenomePool::Blank& blank) const {
-    if (!job.children.empty()) {
-        return job.children[index];
-    }
-    const evolve::Birth birth =
-        job.round->strategy->birth(job.round->order[job.births.begin + index]);
-    Child child = make_child(variation_, birth, *job.parents, plan, blank);
-    return {std::move(child.genome), child.retries};
-}
-
 ShardEvaluator::Lives ShardEvaluator::live(Job& job, JobResult& result) {
     const Clock::time_point start = Clock::now();
     const std::size_t count = job.size();
@@ -171,206 +158,6 @@ ShardEvaluator::Lives ShardEvaluator::live(Job& job, JobResult& result) {
     }
     if (split) part_choice_.note(count, seconds_since(start));
     return lives;
-}
-
-bool ShardEvaluator::make_on_backend(Job& job, JobResult& result,
-                                     std::vector<std::uint32_t>& retries) {
-    using evolve::BackendChildren;
-    // Whoever is compared with others is needed here.
-    if (!on_backend_ || !job.children.empty() || !job.round->kinship.empty()) {
-        return false;
-    }
-    const auto small = [this](const evolve::Individual* parent) {
-        return !on_backend_->lies_here(*parent->structure);
-    };
-    const std::size_t count = job.size();
-    std::vector<BackendChildren::ResolvedBirth> births;
-    std::vector<std::size_t> indices;  // of births that are not carried
-    for (std::size_t i = 0; i < count; ++i) {
-        const evolve::Birth birth =
-            job.round->strategy->birth(job.round->order[job.births.begin + i]);
-        if (birth.recipe == evolve::Recipe::carry) {
-            result.genomes[i] = (*job.parents)[index_of(birth.parents.front().place)];
-            continue;
-        }
-        const ParentGenomes parents(birth, *job.parents);
-        if (std::ranges::any_of(parents.span(), small)) {
-            return false;
-        }
-        std::ranges::copy(parents.span(), births.emplace_back(birth).parents.begin());
-        indices.push_back(i);
-    }
-    await_releases();  // Their rows are those of the children.
-    BackendBirths made = make_rows(births);
-    if (made.short_of_memory && job.retired) {
-        job.retired = nullptr;
-        made = make_rows(births);
-    }
-    result.cost.memory_splits += made.short_of_memory ? 1 : 0;
-    if (made.children.size() != births.size()) {
-        return false;
-    }
-    for (std::size_t i = 0; i < indices.size(); ++i) {
-        result.genomes[indices[i]] = std::move(made.children[i]);
-        retries[indices[i]] = made.retries[i];
-    }
-    return true;
-}
-
-ShardEvaluator::BackendBirths ShardEvaluator::make_rows(
-    std::span<const evolve::BackendChildren::ResolvedBirth> births) {
-    using evolve::BackendChildren;
-    std::vector<GenomePool::Blank> blanks = genomes_.take(births.size());
-    std::vector<evolve::Individual*> children;
-    std::ranges::transform(blanks, std::back_inserter(children),
-                           [](const GenomePool::Blank& blank) { return blank.get(); });
-    BackendBirths made;
-    made.retries.resize(births.size());
-    const BackendChildren::Made outcome = on_backend_->make(births, children, made.retries);
-    made.short_of_memory = outcome == BackendChildren::Made::out_of_memory;
-    if (outcome == BackendChildren::Made::all) {
-        made.children.assign(std::make_move_iterator(blanks.begin()),
-                             std::make_move_iterator(blanks.end()));
-    }
-    return made;
-}
-
-std::vector<SharedIndividual> ShardEvaluator::remake(const SharedRound& round,
-                                                     const Remakes& remakes) {
-    Remade& remade = remade_.emplace_back();
-    remade.round = round;
-    remade.generation = round->generation();
-    remade.genomes.resize(round->strategy->parent_pool().size());
-    std::vector<SharedIndividual> made;
-    try {
-        made = made_once_more(remakes);
-    } catch (...) {
-        remade.failure = std::current_exception();
-    }
-    for (std::size_t i = 0; i < made.size(); ++i) {
-        remade.genomes[remakes.recipes[i].place] = made[i];
-    }
-    return made;
-}
-
-std::vector<SharedIndividual> ShardEvaluator::made_once_more(const Remakes& remakes) {
-    await_releases();
-    // What is made on the host needs its parents there: those of its own, not of all.
-    std::vector<evolve::BackendChildren::ResolvedBirth> large;
-    std::vector<std::size_t> indices;
-    std::vector<std::size_t> rest;
-    for (std::size_t i = 0; i < remakes.recipes.size(); ++i) {
-        const evolve::Birth& birth = remakes.recipes[i].birth;
-        const ParentGenomes parents(birth, *remakes.former);
-        const bool lies_here =
-            on_backend_ && std::ranges::all_of(parents.span(), [this](const auto* parent) {
-                return on_backend_->lies_here(*parent->structure);
-            });
-        if (lies_here) {
-            std::ranges::copy(parents.span(), large.emplace_back(birth).parents.begin());
-        }
-        (lies_here ? indices : rest).push_back(i);
-    }
-    std::vector<SharedIndividual> made(remakes.recipes.size());
-    BackendBirths rows = large.empty() ? BackendBirths{} : make_rows(large);
-    short_of_memory_ += rows.short_of_memory ? 1 : 0;
-    if (rows.children.empty()) {
-        rest.insert(rest.end(), indices.begin(), indices.end());
-    }
-    for (std::size_t i = 0; i < rows.children.size(); ++i) {
-        made[indices[i]] = std::move(rows.children[i]);
-    }
-    std::vector<evolve::Birth> births;
-    std::ranges::transform(rest, std::back_inserter(births),
-                           [&](std::size_t i) { return remakes.recipes[i].birth; });
-    const std::shared_ptr<const PoolGenomes> former = on_host(remakes.former, births);
-    for_each_index(threads_, rest.size(), block_of_genomes, [&](std::size_t i) {
-        made[rest[i]] = make_child(variation_, births[i], *former, genomes_).genome;
-    });
-    return made;
-}
-
-void ShardEvaluator::take_remade(Job& job) {
-    // Jobs come in the order of their rounds, but where several are open.
-    const bool one_open = job.round && job.round->strategy->open() == 1;
-    std::erase_if(remade_, [&](const Remade& remade) {
-        return remade.round.expired() || (one_open && remade.generation < job.round->generation());
-    });
-    for (const Remade& remade : remade_) {
-        if (!job.round || remade.round.lock() != job.round) {
-            continue;
-        }
-        if (remade.failure) {
-            std::rethrow_exception(remade.failure);
-        }
-        if (std::ranges::find(*job.parents, nullptr) == job.parents->end()) {
-            return;
-        }
-        const auto all = std::make_shared<PoolGenomes>(*job.parents);
-        for (std::size_t place = 0; place < all->size(); ++place) {
-            if (!(*all)[place]) {
-                (*all)[place] = remade.genomes[place];
-            }
-        }
-        job.parents = all;
-    }
-}
-
-Job ShardEvaluator::with_parents_on_host(const Job& job) const {
-    Job host_job = job;
-    host_job.retired = nullptr;  // Let go by the job itself.
-    const auto elsewhere = [](const SharedIndividual& genome) {
-        return genome && !genome->on_host();
-    };
-    if (on_backend_ && job.children.empty() && std::ranges::any_of(*job.parents, elsewhere)) {
-        std::vector<evolve::Birth> births;
-        for (std::size_t i = job.births.begin; i < job.births.end; ++i) {
-            births.push_back(job.round->strategy->birth(job.round->order[i]));
-        }
-        host_job.parents = on_host(job.parents, births);
-    }
-    return host_job;
-}
-
-void ShardEvaluator::make_on_host(const Job& job, OrderRange indices, JobResult& result,
-                                  std::vector<std::uint32_t>& retries) {
-    std::vector<evolve::ChildPlan> plans(static_cast<std::size_t>(threads_.threads()));
-    const auto make = [&](std::int64_t block, int worker) {
-        const std::size_t first = indices.begin + static_cast<std::size_t>(block) * births_at_once;
-        const std::size_t end = std::min(first + births_at_once, indices.end);
-        std::vector<GenomePool::Blank> blanks = genomes_.take(end - first);
-        evolve::ChildPlan& plan = plans[static_cast<std::size_t>(worker)];
-        for (std::size_t i = first; i < end; ++i) {
-            ReadyChild child = child_of(job, i, plan, blanks[i - first]);
-            result.genomes[i] = std::move(child.genome);
-            retries[i] = child.retries;
-        }
-    };
-    threads_.for_each(
-        static_cast<std::int64_t>((indices.size() + births_at_once - 1) / births_at_once), make);
-}
-
-SharedIndividual ShardEvaluator::on_host(const SharedIndividual& genome) const {
-    return genome->on_host() ? genome
-                             : std::make_shared<const evolve::Individual>(
-                                   evolve::copy_to_host(*genome, backend_));
-}
-
-std::shared_ptr<const PoolGenomes> ShardEvaluator::on_host(
-    const std::shared_ptr<const PoolGenomes>& genomes,
-    std::span<const evolve::Birth> births) const {
-    std::shared_ptr<PoolGenomes> copied;
-    for (const evolve::Birth& birth : births) {
-        for (const evolve::Parent& parent : birth.parents) {
-            const std::size_t place = index_of(parent.place);
-            if (SharedIndividual genome = (copied ? *copied : *genomes)[place];
-                genome && !genome->on_host()) {
-                copied = copied ? copied : std::make_shared<PoolGenomes>(*genomes);
-                (*copied)[place] = on_host(genome);
-            }
-        }
-    }
-    return copied ? copied : genomes;
 }
 
 void ShardEvaluator::release(std::shared_ptr<const void>&& retired) {
@@ -446,7 +233,7 @@ std::vector<evolve::BirthId> ShardEvaluator::origins_of(const Job& job) const {
 
 std::vector<SharedIndividual> ShardEvaluator::develop(JobResult& result) {
     std::vector<SharedIndividual> genotypes = result.genomes;
-    for_each_index(threads_, genotypes.size(), births_at_once, [&](std::size_t i) {
+    for_each_index(threads_, genotypes.size(), block_of_genomes, [&](std::size_t i) {
         result.genomes[i] =
             std::make_shared<const evolve::Individual>(variation_.develop(*genotypes[i]));
     });
@@ -557,7 +344,7 @@ void ShardEvaluator::match_species(const Job& job, JobResult& result) const {
     }
     evolve::Scores& scores = result.scores.scores;
     scores.species.assign(scores.size(), evolve::unmatched);
-    for_each_index(threads_, scores.size(), births_at_once, [&](std::size_t i) {
+    for_each_index(threads_, scores.size(), block_of_genomes, [&](std::size_t i) {
         const std::uint64_t position = round.order[job.births.begin + i];
         if (scores.valid(i) && !round.strategy->carries(position)) {
             const std::size_t range = kinship_at(round, position);

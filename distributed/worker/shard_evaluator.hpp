@@ -116,9 +116,12 @@ class ShardEvaluator {
         std::vector<std::uint32_t> retries;
         bool short_of_memory = false;
     };
+    /// Adds a birth with its parents where all of them belong on the backend, and says so.
+    [[nodiscard]] bool resolve(const evolve::Birth& birth, const PoolGenomes& genomes,
+                               std::vector<evolve::BackendChildren::ResolvedBirth>& births) const;
     [[nodiscard]] BackendBirths make_rows(
         std::span<const evolve::BackendChildren::ResolvedBirth> births);
-    [[nodiscard]] std::vector<SharedIndividual> made_once_more(const Remakes& remakes);
+    [[nodiscard]] std::vector<SharedIndividual> make_once_more(const Remakes& remakes);
     /// The parents of a job with those that were made once more.
     void take_remade(Job& job);
     /// @param job with parents on the host.
