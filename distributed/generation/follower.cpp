@@ -134,7 +134,7 @@ std::shared_ptr<const void> Follower::apply(const Record& record) {
         const MemberSource& source = sources[place];
         switch (source.place) {
             case MemberSource::Place::child:
-                (*pool)[place] = open_.front().child(source.index);
+                (*pool)[place] = open_.front().children.at(source.index);
                 break;
             case MemberSource::Place::parent:
                 (*pool)[place] = (*open_.front().pool)[source.index];
@@ -214,8 +214,7 @@ std::shared_ptr<const void> Follower::retire(std::deque<Open> closed) {
         Retired& operator=(const Retired&) = delete;
         ~Retired() {
             for (Open& open : closed) {
-                for_each_index(threads, open.children.size(), block_of_births,
-                               [&](std::size_t child) { open.children[child].reset(); });
+                open.children.clear(threads);
             }
         }
 
@@ -306,11 +305,9 @@ void Follower::keep(const Round& round, OrderRange births,
     if (!is_open(round.generation())) {
         return;
     }
-    PoolGenomes& kept = open_[round.generation() - this->round()->generation()].children;
-    kept.resize(round.strategy->births());
-    for_each_index(threads_, children.size(), block_of_births, [&](std::size_t i) {
-        kept[round.order[births.begin + i]] = std::move(children[i]);
-    });
+    open_[round.generation() - this->round()->generation()].children.keep(
+        round.strategy->births(), std::span(round.order).subspan(births.begin, births.size()),
+        children, threads_);
 }
 
 SharedIndividual Follower::Open::parent(evolve::BirthId origin) {
@@ -323,7 +320,8 @@ SharedIndividual Follower::Open::parent(evolve::BirthId origin) {
 
 SharedIndividual Follower::find(evolve::BirthId origin) {
     for (const Open& open : open_) {
-        if (SharedIndividual made = open.child(origin - open.round->strategy->first_birth())) {
+        if (SharedIndividual made =
+                open.children.at(origin - open.round->strategy->first_birth())) {
             return made;
         }
     }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cambrian/distributed/generation/genome_pool.hpp"
+#include "cambrian/distributed/generation/kept_children.hpp"
 #include "cambrian/distributed/generation/origin_index.hpp"
 #include "cambrian/distributed/generation/round.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
@@ -109,21 +110,18 @@ class Follower {
     [[nodiscard]] SharedIndividual find(evolve::BirthId origin);
     /// The child of a position of the oldest round that was made here; null for others.
     [[nodiscard]] SharedIndividual child(std::uint64_t position) const {
-        return open_.front().child(position);
+        return open_.front().children.at(position);
     }
 
   private:
     struct Open {
         SharedRound round;
         std::shared_ptr<PoolGenomes> pool;  ///< The parents.
-        PoolGenomes children;  ///< By position, those that were made here; empty before the first.
-        OriginIndex places{};  ///< Of origins in the pool; made when they are needed.
-        bool lent = false;     ///< Whether others read the pool.
+        KeptChildren children;
+        OriginIndex places{};          ///< Of origins in the pool; made when they are needed.
+        bool lent = false;             ///< Whether others read the pool.
         std::vector<char> promised{};  ///< By place, who is being made on a backend; or empty.
 
-        [[nodiscard]] SharedIndividual child(std::uint64_t position) const {
-            return position < children.size() ? children[position] : nullptr;
-        }
         [[nodiscard]] SharedIndividual parent(evolve::BirthId origin);
         /// Places of parents that are not.
         [[nodiscard]] std::vector<std::uint32_t> absent() const;

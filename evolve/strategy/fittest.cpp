@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <span>
 
 namespace cambrian::evolve {
@@ -37,6 +38,60 @@ bool before(const Ranked& a, const Ranked& b) {
     return a.key != b.key ? a.key < b.key : a.position < b.position;
 }
 
+/// Cuts a range of keys into about as many buckets of equal width as it has births.
+struct Buckets {
+    Buckets(std::uint64_t least_key, std::uint64_t most, std::size_t births)
+        : least(least_key),
+          shift(static_cast<unsigned>(std::max(static_cast<int>(std::bit_width(most - least_key)) -
+                                                   static_cast<int>(std::bit_width(births)),
+                                               0))),
+          ends(of(most) + 2, 0) {}
+
+    [[nodiscard]] std::size_t of(std::uint64_t key) const {
+        return static_cast<std::size_t>((key - least) >> shift);
+    }
+
+    std::uint64_t least;
+    unsigned shift;
+    /// Of each bucket, after the first: births, then where it ends.
+    std::vector<std::uint32_t> ends;
+};
+
+/// Fitness clusters: a bucket that got many is cut once more, as often as that is needed.
+class BucketSort {
+  public:
+    /// Births of equal keys come in the order of their positions.
+    void sort(std::span<Ranked> births) {
+        if (births.size() <= few) {
+            if (births.size() > 1) {
+                std::ranges::sort(births, before);
+            }
+            return;
+        }
+        const auto [least, most] = std::ranges::minmax(births, {}, &Ranked::key);
+        if (least.key == most.key) {
+            return;
+        }
+        Buckets buckets(least.key, most.key, births.size());
+        for (const Ranked& birth : births) {
+            ++buckets.ends[buckets.of(birth.key) + 1];
+        }
+        std::partial_sum(buckets.ends.begin(), buckets.ends.end(), buckets.ends.begin());
+        moved_.assign(births.begin(), births.end());
+        std::vector<std::uint32_t> next = buckets.ends;
+        for (const Ranked& birth : moved_) {
+            births[next[buckets.of(birth.key)]++] = birth;
+        }
+        for (std::size_t i = 0; i + 1 < buckets.ends.size(); ++i) {
+            sort(births.subspan(buckets.ends[i], buckets.ends[i + 1] - buckets.ends[i]));
+        }
+    }
+
+  private:
+    static constexpr std::size_t few = 16;
+    std::vector<Ranked> moved_;
+};
+
 }  // namespace
 
 std::vector<std::uint32_t> fittest_positions(const Scores& scores, std::size_t count) {
@@ -52,32 +107,24 @@ std::vector<std::uint32_t> fittest_positions(const Scores& scores, std::size_t c
     if (births == 0 || count == 0) {
         return {};
     }
-    // About as many buckets of equal width as there are births.
-    const int spread = static_cast<int>(std::bit_width(most - least));
-    const int shift = std::max(spread - static_cast<int>(std::bit_width(births)), 0);
-    const auto bucket_of = [&](std::uint64_t key) {
-        return static_cast<std::size_t>((key - least) >> static_cast<unsigned>(shift));
-    };
-    std::vector<std::uint32_t> ends(bucket_of(most) + 2, 0);
-    for_each_ranked(scores, [&](std::uint64_t key, std::uint32_t) { ++ends[bucket_of(key) + 1]; });
+    Buckets all(least, most, births);
+    for_each_ranked(scores, [&](std::uint64_t key, std::uint32_t) { ++all.ends[all.of(key) + 1]; });
     std::size_t buckets = 0;  // That hold as many as are wanted.
-    while (buckets + 1 < ends.size() && ends[buckets] < count) {
-        ends[buckets + 1] += ends[buckets];
+    while (buckets + 1 < all.ends.size() && all.ends[buckets] < count) {
+        all.ends[buckets + 1] += all.ends[buckets];
         ++buckets;
     }
-    std::vector<Ranked> best(ends[buckets]);
-    std::vector<std::uint32_t> next(ends.begin(),
-                                    ends.begin() + static_cast<std::ptrdiff_t>(buckets));
+    std::vector<Ranked> best(all.ends[buckets]);
+    std::vector<std::uint32_t> next(all.ends.begin(),
+                                    all.ends.begin() + static_cast<std::ptrdiff_t>(buckets));
     for_each_ranked(scores, [&](std::uint64_t key, std::uint32_t position) {
-        if (const std::size_t bucket = bucket_of(key); bucket < buckets) {
+        if (const std::size_t bucket = all.of(key); bucket < buckets) {
             best[next[bucket]++] = {key, position};
         }
     });
-    for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
-        const auto part = std::span(best).subspan(ends[bucket], ends[bucket + 1] - ends[bucket]);
-        if (!std::ranges::is_sorted(part, before)) {
-            std::ranges::sort(part, before);
-        }
+    BucketSort sorter;
+    for (std::size_t i = 0; i < buckets; ++i) {
+        sorter.sort(std::span(best).subspan(all.ends[i], all.ends[i + 1] - all.ends[i]));
     }
     std::vector<std::uint32_t> positions(std::min(count, best.size()));
     for (std::size_t i = 0; i < positions.size(); ++i) {

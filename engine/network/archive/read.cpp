@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cereal/archives/portable_binary.hpp>
-#include <istream>
 #include <nlohmann/json.hpp>
-#include <streambuf>
 #include <type_traits>
 #include <utility>
 
@@ -16,53 +13,30 @@
 #include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
+#include "cambrian/engine/network/archive/byte_archive.hpp"
 
 namespace cambrian {
 
 namespace {
 
-/// A stream over bytes that belong to the caller.
-class ByteSource : public std::streambuf {
-  public:
-    explicit ByteSource(std::span<const std::byte> bytes) : rest_(bytes) {}
-    [[nodiscard]] std::size_t remaining() const { return rest_.size(); }
-
-  protected:
-    std::streamsize xsgetn(char* text, std::streamsize count) override {
-        const auto part = rest_.first(std::min(rest_.size(), static_cast<std::size_t>(count)));
-        std::transform(part.begin(), part.end(), text,
-                       [](std::byte byte) { return std::to_integer<char>(byte); });
-        rest_ = rest_.subspan(part.size());
-        return static_cast<std::streamsize>(part.size());
-    }
-
-  private:
-    std::span<const std::byte> rest_;
-};
-
-using InputArchive = cereal::PortableBinaryInputArchive;
-
-/// An archive begins with a byte that says little endian. It is checked before cereal sees it.
-std::span<const std::byte> checked_start(std::span<const std::byte> bytes,
-                                         const std::string& source) {
-    if (bytes.empty() || bytes.front() != std::byte{1})
+/// What follows the first byte of an archive.
+std::span<const std::byte> after_mark(std::span<const std::byte> bytes, const std::string& source) {
+    if (bytes.empty() || bytes.front() != little_endian_mark)
         throw InputError(source +
                          " cannot be read (it does not begin like an archive) restore it "
                          "from a good copy");
-    return bytes;
+    return bytes.subspan(1);
 }
 
 }  // namespace
 
 struct ArchiveReader::State {
     std::string source;
-    ByteSource bytes;
-    std::istream stream{&bytes};
-    InputArchive archive{stream, InputArchive::Options::LittleEndian()};
+    ByteInputArchive archive;
     int depth = 0;
 
     State(std::span<const std::byte> data, std::string name)
-        : source(std::move(name)), bytes(checked_start(data, source)) {}
+        : source(std::move(name)), archive(after_mark(data, source)) {}
 };
 
 ArchiveReader::ArchiveReader(std::span<const std::byte> bytes, std::string source)
@@ -88,7 +62,7 @@ std::uint32_t ArchiveReader::read_format(std::string_view what, std::uint32_t ol
 }
 
 std::uint64_t ArchiveReader::remaining() const {
-    return state_->bytes.remaining();
+    return state_->archive.remaining();
 }
 
 void ArchiveReader::finish() const {
@@ -106,8 +80,7 @@ void ArchiveReader::array(Values& values) {
     constexpr std::size_t width = sizeof(typename Values::value_type);
     const std::uint64_t count = read_count(width);
     values.resize(static_cast<std::size_t>(count));
-    state_->archive.template loadBinary<width>(values.data(),
-                                               static_cast<std::streamsize>(count * width));
+    state_->archive.template load<width>(values.data(), static_cast<std::size_t>(count) * width);
 }
 
 std::uint64_t ArchiveReader::read_count(std::uint64_t smallest) {

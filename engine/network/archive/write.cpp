@@ -1,50 +1,19 @@
-#include <cereal/archives/portable_binary.hpp>
-#include <ostream>
 #include <ranges>
-#include <streambuf>
 #include <type_traits>
 
 #include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
+#include "cambrian/engine/network/archive/byte_archive.hpp"
 
 namespace cambrian {
 
-namespace {
-
-/// A stream that appends to bytes.
-class ByteSink : public std::streambuf {
-  public:
-    [[nodiscard]] std::vector<std::byte> take() { return std::move(bytes_); }
-
-  protected:
-    int_type overflow(int_type character) override {
-        bytes_.push_back(static_cast<std::byte>(traits_type::to_char_type(character)));
-        return character;
-    }
-    std::streamsize xsputn(const char* text, std::streamsize count) override {
-        const auto part = std::as_bytes(std::span(text, static_cast<std::size_t>(count)));
-        bytes_.insert(bytes_.end(), part.begin(), part.end());
-        return count;
-    }
-
-  private:
-    std::vector<std::byte> bytes_;
-};
-
-using OutputArchive = cereal::PortableBinaryOutputArchive;
-
-}  // namespace
-
 struct ArchiveWriter::State {
-    ByteSink sink;
-    std::ostream stream{&sink};
-    OutputArchive archive{stream, OutputArchive::Options::LittleEndian()};
+    ByteOutputArchive archive;
 
     template <class Element>
     void array(std::span<const Element> values) {
         archive(static_cast<std::uint64_t>(values.size()));
-        archive.template saveBinary<sizeof(Element)>(
-            values.data(), static_cast<std::streamsize>(values.size_bytes()));
+        archive.template save<sizeof(Element)>(values.data(), values.size_bytes());
     }
 };
 
@@ -170,9 +139,7 @@ void ArchiveWriter::write(const Blueprint& blueprint) {
 }
 
 std::vector<std::byte> ArchiveWriter::take() {
-    std::vector<std::byte> bytes = state_->sink.take();
-    state_ = std::make_unique<State>();
-    return bytes;
+    return state_->archive.take();
 }
 
 }  // namespace cambrian

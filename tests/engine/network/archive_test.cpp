@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cereal/archives/portable_binary.hpp>
+#include <cereal/types/vector.hpp>
 #include <limits>
+#include <sstream>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/random.hpp"
@@ -49,6 +53,24 @@ bool reads(std::span<const std::byte> bytes) {
     } catch (const InputError&) {
         return false;
     }
+}
+
+TEST(Archive, IsThePortableOneOfCereal) {
+    const std::vector<float> floats{1.5F, -0.0F};
+    ArchiveWriter writer;
+    writer.write(std::uint32_t{7});
+    writer.write(-0.25);
+    writer.write(std::span<const float>(floats));
+    const std::vector<std::byte> bytes = writer.take();
+    std::ostringstream stream;
+    {
+        cereal::PortableBinaryOutputArchive archive(
+            stream, cereal::PortableBinaryOutputArchive::Options::LittleEndian());
+        archive(std::uint32_t{7}, -0.25, floats);
+    }
+    const std::string text = stream.str();
+    EXPECT_TRUE(std::ranges::equal(std::as_bytes(std::span(text)), bytes));
+    EXPECT_EQ(writer.take(), std::vector{std::byte{1}}) << "what follows is another archive";
 }
 
 TEST(Archive, KeepsEveryKindOfValue) {
