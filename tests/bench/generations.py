@@ -36,6 +36,11 @@ def xor(population):
                         "grid": {"layers_per_cell": 4}}}
 
 
+def neat(task):
+    return {"task": task, "genome": {"type": "neat"}, "network": {"layers": [{"type": "neurons"}]},
+            "population": {"size": 10_000}}
+
+
 # Name, experiment, generations before the first that counts and of those that do.
 CASES = [
     ("cart_pole 10,000", cart_pole(10_000), 40, 100),
@@ -44,6 +49,8 @@ CASES = [
     ("MLP 784-128-10, population 1,024, 8,000 rows", blobs(784, 10, 8000, [128], 1024), 10, 30),
     ("MLP 512-512-128-32, 332,448 weights, population 4,096, 512 rows", blobs(512, 32, 512, [512, 128], 4096), 3, 6),
     ("xor 10,000", xor(10_000), 50, 300),
+    ("NEAT on the parity of three bits, 10,000", neat({"type": "parity", "bits": 3}), 200, 600),
+    ("NEAT on cart_pole, 10,000", neat({"type": "cart_pole", "episodes": 5, "steps": 500}), 60, 190),
 ]
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -41,7 +41,8 @@ run("short", "engine.backend=vulkan", "engine.memory_limit=1MiB")
 harness.same(expected, chosen.work / "short", "a device without memory for all weights")
 run("two", "engine.backend=vulkan", inherits=True, ranks=2)
 harness.same(expected, chosen.work / "two", "weights on the devices of two ranks")
-if sum(timings("two", "remade")) == 0 or sum(timings("two", "fetched")) > 2:  # A champion may have come to rank 0.
+# The champion of a generation may have come to rank 0.
+if sum(timings("two", "remade")) == 0 or sum(timings("two", "fetched")) > 8:
     harness.fail(f"remade {timings('two', 'remade')}, fetched {timings('two', 'fetched')}: weights went between devices")
 if chosen.mixed:
     run("mixed", 'engine.backend=["vulkan","cpu","vulkan"]', inherits=True, ranks=3)

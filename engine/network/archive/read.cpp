@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cereal/cereal.hpp>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 #include <utility>
@@ -13,11 +16,47 @@
 #include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
-#include "cambrian/engine/network/archive/byte_archive.hpp"
 
 namespace cambrian {
 
+/// cereal's portable binary format (little endian) from bytes in memory: what its own archive reads
+/// through a stream, whose making costs a small message more than its numbers do. Contract: no read
+/// asks for more than remaining().
+class ByteInputArchive
+    : public cereal::InputArchive<ByteInputArchive, cereal::AllowEmptyClassElision> {
+  public:
+    explicit ByteInputArchive(std::span<const std::byte> bytes)
+        : cereal::InputArchive<ByteInputArchive, cereal::AllowEmptyClassElision>(this),
+          rest_(bytes) {}
+
+    [[nodiscard]] std::size_t remaining() const { return rest_.size(); }
+    /// Numbers of so many bytes each.
+    template <std::size_t width>
+    void load(void* numbers, std::size_t bytes) {
+        if (bytes == 0) return;
+        auto* const to = static_cast<std::byte*>(numbers);
+        std::memcpy(to, rest_.data(), bytes);
+        if constexpr (width > 1 && std::endian::native != std::endian::little)
+            for (std::size_t first = 0; first < bytes; first += width)
+                std::reverse(to + first, to + first + width);
+        rest_ = rest_.subspan(bytes);
+    }
+
+  private:
+    std::span<const std::byte> rest_;
+};
+
+/// What cereal calls for each number.
+template <class Number>
+requires std::is_arithmetic_v<Number>
+void CEREAL_LOAD_FUNCTION_NAME(ByteInputArchive& archive, Number& number) {
+    archive.load<sizeof number>(&number, sizeof number);
+}
+
 namespace {
+
+/// An archive says first that it is little endian.
+constexpr std::byte little_endian_mark{1};
 
 /// What follows the first byte of an archive.
 std::span<const std::byte> after_mark(std::span<const std::byte> bytes, const std::string& source) {

@@ -1,11 +1,54 @@
+#include <algorithm>
+#include <bit>
+#include <cereal/cereal.hpp>
 #include <ranges>
 #include <type_traits>
+#include <utility>
 
 #include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
-#include "cambrian/engine/network/archive/byte_archive.hpp"
 
 namespace cambrian {
+
+/// cereal's portable binary format (little endian) as bytes in memory, see ByteInputArchive.
+class ByteOutputArchive
+    : public cereal::OutputArchive<ByteOutputArchive, cereal::AllowEmptyClassElision> {
+  public:
+    ByteOutputArchive()
+        : cereal::OutputArchive<ByteOutputArchive, cereal::AllowEmptyClassElision>(this) {}
+
+    /// Numbers of so many bytes each.
+    template <std::size_t width>
+    void save(const void* numbers, std::size_t bytes) {
+        begin();
+        const auto* const from = static_cast<const std::byte*>(numbers);
+        const auto before = static_cast<std::ptrdiff_t>(bytes_.size());
+        bytes_.insert(bytes_.end(), from, from + bytes);
+        if constexpr (width > 1 && std::endian::native != std::endian::little)
+            for (auto at = bytes_.begin() + before; at != bytes_.end(); at += width)
+                std::reverse(at, at + width);
+    }
+    /// What follows is another archive.
+    [[nodiscard]] std::vector<std::byte> take() {
+        begin();
+        return std::exchange(bytes_, {});
+    }
+
+  private:
+    /// An archive says first that it is little endian.
+    void begin() {
+        if (bytes_.empty()) bytes_.push_back(std::byte{1});
+    }
+
+    std::vector<std::byte> bytes_;
+};
+
+/// What cereal calls for each number.
+template <class Number>
+requires std::is_arithmetic_v<Number>
+void CEREAL_SAVE_FUNCTION_NAME(ByteOutputArchive& archive, const Number& number) {
+    archive.save<sizeof number>(&number, sizeof number);
+}
 
 struct ArchiveWriter::State {
     ByteOutputArchive archive;
