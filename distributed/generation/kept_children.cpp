@@ -3,27 +3,33 @@
 #include <utility>
 
 #include "cambrian/distributed/generation/blocks.hpp"
+#include "cambrian/engine/core/contract.hpp"
 
 namespace cambrian::distributed {
 
 namespace {
 
-/// So many births for each that was made here, and they are few.
+/// At least so many births for each child that is kept here: they are few.
 constexpr std::uint64_t sparse = 16;
+/// Of more, a list is walked sooner than so many are looked up.
+constexpr std::size_t max_few = 4096;
 
 }  // namespace
 
 void KeptChildren::keep(std::uint64_t births, std::span<const std::uint32_t> positions,
                         std::span<SharedIndividual> children, ThreadPool& threads) {
-    if (all_.empty() && sparse * (few_.size() + children.size()) > births) {
+    const std::size_t kept = few_.size() + children.size();
+    if (all_.empty() && (kept > max_few || sparse * kept > births)) {
         spread(births);
     }
     if (!all_.empty()) {
+        CAMBRIAN_EXPECT(all_.size() == births);
         for_each_index(threads, children.size(), block_of_births,
                        [&](std::size_t i) { all_[positions[i]] = std::move(children[i]); });
         return;
     }
     bits_.resize(births / 64 + 1);
+    few_.reserve(kept);
     for (std::size_t i = 0; i < children.size(); ++i) {
         bits_[positions[i] / 64] |= std::uint64_t{1} << (positions[i] % 64);
         few_[positions[i]] = std::move(children[i]);

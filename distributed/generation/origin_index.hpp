@@ -11,9 +11,9 @@
 
 namespace cambrian::distributed {
 
-/// Where each origin is in a parent pool, which outlives it; of several members that share one, the
-/// first. A table with open addressing, and small: one is made in every generation, and most are
-/// asked little.
+/// Where each origin is in the parent pool of a round, which must outlive it; of several members
+/// that share one, the first. A table with open addressing, and small: one is made in every
+/// generation, and most are asked little.
 class OriginIndex {
   public:
     OriginIndex() = default;

@@ -53,14 +53,14 @@ struct Buckets {
 
     std::uint64_t least;
     unsigned shift;
-    /// Of each bucket, after the first: births, then where it ends.
+    /// ends[i + 1]: births of bucket i, then where it ends; ends[0] is 0.
     std::vector<std::uint32_t> ends;
 };
 
 /// Fitness clusters: a bucket that got many is cut once more, as often as that is needed.
 class BucketSort {
   public:
-    /// Births of equal keys come in the order of their positions.
+    /// @param births those of equal keys in the order of their positions: they are moved in turn.
     void sort(std::span<Ranked> births) {
         if (births.size() <= few) {
             if (births.size() > 1) {
@@ -89,7 +89,7 @@ class BucketSort {
 
   private:
     static constexpr std::size_t few = 16;
-    std::vector<Ranked> moved_;
+    std::vector<Ranked> moved_;  ///< Of one cut, until its births lie in their buckets.
 };
 
 }  // namespace

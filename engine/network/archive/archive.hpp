@@ -12,9 +12,9 @@
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/network/blueprint.hpp"
 
-// Bounded reading and writing of values for checkpoints and messages: a thin face over cereal's
-// portable binary archives (little endian) that checks every length against the bytes that are
-// left.
+// Bounded reading and writing of values for checkpoints and messages: a thin face over archives of
+// cereal in its portable binary format (little endian) that checks every length against the bytes
+// that are left.
 namespace cambrian {
 
 /// After the type of a layer whose members that came later are written, too, see Field::later().

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
@@ -33,6 +34,7 @@ class ByteInputArchive
     /// Numbers of so many bytes each.
     template <std::size_t width>
     void load(void* numbers, std::size_t bytes) {
+        CAMBRIAN_EXPECT(bytes <= rest_.size());
         if (bytes == 0) return;
         auto* const to = static_cast<std::byte*>(numbers);
         std::memcpy(to, rest_.data(), bytes);

@@ -256,6 +256,33 @@ TEST_F(FollowerTest, JumpsToAStateAndKeepsWhatLives) {
     EXPECT_GT(kept, 0U);
 }
 
+TEST_F(FollowerTest, FewChildrenOfManyBirthsAreFoundAndBecomeParents) {
+    static_cast<void>(advance(0));
+    const SharedRound round = all->round();
+    make(*all, {0, 3});
+    const std::uint64_t position = round->order[2];
+    const evolve::BirthId birth = round->strategy->first_birth() + position;
+    const SharedIndividual made = all->child(position);
+    ASSERT_TRUE(made);
+    EXPECT_EQ(all->find(birth), made);
+    EXPECT_EQ(all->child(round->order[3]), nullptr) << "it was made elsewhere";
+    all->load(round->strategy->save(), std::vector(round->holders));
+    EXPECT_EQ(all->child(position), made) << "its round is still open";
+
+    evolve::Scores scores(round->strategy->births());
+    for (std::uint64_t i = 0; i < scores.size(); ++i) {
+        scores.fitness[i] = i == position ? 2.0 : 1.0;
+        scores.status[i] = evolve::Status::ok;
+    }
+    const auto size = static_cast<std::uint32_t>(round->order.size());
+    static_cast<void>(
+        all->apply({round->generation(), round->strategy->decide(scores, threads), {{size, 0}}}));
+    const std::span<const evolve::Member> members = all->round()->strategy->parent_pool();
+    ASSERT_EQ(members.front().origin, birth);
+    EXPECT_EQ(parent(*all, 0), made);
+    EXPECT_EQ(all->find(birth), made) << "as a parent now";
+}
+
 TEST_F(FollowerTest, RefusesRecordsOfOtherRoundsAndOtherRanks) {
     const auto size = static_cast<std::uint32_t>(all->round()->order.size());
     const auto expect_refusal = [&](const Record& record, const char* why) {

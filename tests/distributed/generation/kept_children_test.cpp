@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
-#include <numeric>
+#include <utility>
+#include <vector>
 
 namespace cambrian::distributed::kept_children_test {
 namespace {
@@ -58,6 +60,24 @@ TEST(KeptChildren, AreFoundWhereTheyAreMany) {
 
 TEST(KeptChildren, BecomeManyOneByOne) {
     expect_found(1000, 200, 5);
+    expect_found(1600, 100, 16);
+    expect_found(1600, 101, 15);
+    expect_found(200'000, 5000, 40);
+}
+
+TEST(KeptChildren, AreKeptAgainWhereTheyWereTakenAway) {
+    ThreadPool threads(1);
+    KeptChildren kept;
+    const std::vector<std::uint32_t> positions{5, 6};
+    for (const std::uint64_t births : {1000U, 10U, 1000U}) {
+        std::vector<SharedIndividual> children = made(2);
+        const SharedIndividual second = children[1];
+        kept.keep(births, positions, children, threads);
+        const KeptChildren taken = std::exchange(kept, {});
+        EXPECT_EQ(taken.at(6), second) << births;
+        EXPECT_EQ(kept.at(6), nullptr) << births;
+        kept.clear(threads);
+    }
 }
 
 TEST(KeptChildren, OfAPositionThatComesAgainIsTheLatest) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -28,16 +29,25 @@ TEST(Fittest, AreThoseThatSortingFinds) {
     std::mt19937_64 random(7);
     std::normal_distribution<double> normal;
     const std::vector<std::function<double()>> fitnesses{
-        [&] { return normal(random); },
-        [&] { return std::floor(5.0 * normal(random)); },
+        [&] { return normal(random); }, [&] { return std::floor(5.0 * normal(random)); },
         [&] { return std::exp(30.0 * normal(random)); },
-        [&] { return -std::exp(30.0 * normal(random)); },
-        [&] { return 1.0; },
+        [&] { return -std::exp(30.0 * normal(random)); }, [&] { return 1.0; },
         [&] { return random() % 2 == 0 ? 0.0 : -0.0; },
         [&] { return random() % 100 == 0 ? std::numeric_limits<double>::max() : normal(random); },
-        [&] { return random() % 9 == 0 ? std::nan("") : 1e-310 * normal(random); }};
+        [&] { return random() % 9 == 0 ? std::nan("") : 1e-310 * normal(random); },
+        // Close together, some of them much closer, and so on; of both signs, some twice.
+        [&] {
+            const std::uint64_t bits =
+                std::bit_cast<std::uint64_t>(1.0) + (random() >> (12 + random() % 52));
+            return (random() % 2 == 0 ? 1.0 : -1.0) * std::bit_cast<double>(bits);
+        },
+        [&] {
+            constexpr double infinity = std::numeric_limits<double>::infinity();
+            const std::uint64_t kind = random() % 16;
+            return kind == 0 ? infinity : kind == 1 ? -infinity : normal(random);
+        }};
     for (const auto& fitness : fitnesses) {
-        for (const std::size_t births : {1U, 2U, 3U, 100U, 5000U}) {
+        for (const std::size_t births : {1U, 2U, 3U, 16U, 17U, 18U, 100U, 5000U, 65536U}) {
             Scores scores(births);
             for (std::size_t position = 0; position < births; ++position) {
                 if (random() % 8 != 0) {
