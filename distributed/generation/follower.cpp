@@ -188,8 +188,7 @@ std::shared_ptr<const void> Follower::load(std::span<const std::byte> state,
     for (Open& old : closed) {
         if (is_open(old.round->generation())) {
             // Its children may still become members.
-            open_[old.round->generation() - round()->generation()].children =
-                std::exchange(old.children, {});
+            at(old.round->generation()).children = std::exchange(old.children, {});
         }
     }
     if (former_) {
@@ -305,9 +304,10 @@ void Follower::keep(const Round& round, OrderRange births,
     if (!is_open(round.generation())) {
         return;
     }
-    open_[round.generation() - this->round()->generation()].children.keep(
-        round.strategy->births(), std::span(round.order).subspan(births.begin, births.size()),
-        children, threads_);
+    at(round.generation())
+        .children.keep(round.strategy->births(),
+                       std::span(round.order).subspan(births.begin, births.size()), children,
+                       threads_);
 }
 
 SharedIndividual Follower::Open::parent(evolve::BirthId origin) {

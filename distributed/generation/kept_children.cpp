@@ -29,7 +29,6 @@ void KeptChildren::keep(std::uint64_t births, std::span<const std::uint32_t> pos
         return;
     }
     bits_.resize(births / 64 + 1);
-    few_.reserve(kept);
     for (std::size_t i = 0; i < children.size(); ++i) {
         bits_[positions[i] / 64] |= std::uint64_t{1} << (positions[i] % 64);
         few_[positions[i]] = std::move(children[i]);

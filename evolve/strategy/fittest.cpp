@@ -40,18 +40,17 @@ bool before(const Ranked& a, const Ranked& b) {
 
 /// Cuts a range of keys into about as many buckets of equal width as it has births.
 struct Buckets {
-    Buckets(std::uint64_t least_key, std::uint64_t most, std::size_t births)
-        : least(least_key),
-          shift(static_cast<unsigned>(std::max(static_cast<int>(std::bit_width(most - least_key)) -
-                                                   static_cast<int>(std::bit_width(births)),
-                                               0))),
-          ends(of(most) + 2, 0) {}
+    Buckets(std::uint64_t min, std::uint64_t max, std::size_t births)
+        : min_key(min),
+          shift(static_cast<unsigned>(std::max(width(max - min) - width(births), 0))),
+          ends(of(max) + 2, 0) {}
 
     [[nodiscard]] std::size_t of(std::uint64_t key) const {
-        return static_cast<std::size_t>((key - least) >> shift);
+        return static_cast<std::size_t>((key - min_key) >> shift);
     }
+    static int width(std::uint64_t value) { return static_cast<int>(std::bit_width(value)); }
 
-    std::uint64_t least;
+    std::uint64_t min_key;
     unsigned shift;
     /// ends[i + 1]: births of bucket i, then where it ends; ends[0] is 0.
     std::vector<std::uint32_t> ends;
@@ -68,11 +67,11 @@ class BucketSort {
             }
             return;
         }
-        const auto [least, most] = std::ranges::minmax(births, {}, &Ranked::key);
-        if (least.key == most.key) {
+        const auto [first, last] = std::ranges::minmax(births, {}, &Ranked::key);
+        if (first.key == last.key) {
             return;
         }
-        Buckets buckets(least.key, most.key, births.size());
+        Buckets buckets(first.key, last.key, births.size());
         for (const Ranked& birth : births) {
             ++buckets.ends[buckets.of(birth.key) + 1];
         }
@@ -96,18 +95,18 @@ class BucketSort {
 
 std::vector<std::uint32_t> fittest_positions(const Scores& scores, std::size_t count) {
     // Keys are told again where they are needed: memory for all of them would cost more.
-    std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
-    std::uint64_t most = 0;
+    std::uint64_t min_key = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t max_key = 0;
     std::size_t births = 0;
     for_each_ranked(scores, [&](std::uint64_t key, std::uint32_t) {
-        least = std::min(least, key);
-        most = std::max(most, key);
+        min_key = std::min(min_key, key);
+        max_key = std::max(max_key, key);
         ++births;
     });
     if (births == 0 || count == 0) {
         return {};
     }
-    Buckets all(least, most, births);
+    Buckets all(min_key, max_key, births);
     for_each_ranked(scores, [&](std::uint64_t key, std::uint32_t) { ++all.ends[all.of(key) + 1]; });
     std::size_t buckets = 0;  // That hold as many as are wanted.
     while (buckets + 1 < all.ends.size() && all.ends[buckets] < count) {

@@ -17,6 +17,8 @@
 // that are left.
 namespace cambrian {
 
+/// The first byte of an archive: it is little endian.
+inline constexpr std::byte little_endian_mark{1};
 /// After the type of a layer whose members that came later are written, too, see Field::later().
 inline constexpr const char* later_mark = "+";
 /// Of the flags of a slot and of a network's mode: LayerFormats follow, of the slot or the head.

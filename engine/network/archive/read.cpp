@@ -57,9 +57,6 @@ void CEREAL_LOAD_FUNCTION_NAME(ByteInputArchive& archive, Number& number) {
 
 namespace {
 
-/// An archive says first that it is little endian.
-constexpr std::byte little_endian_mark{1};
-
 /// What follows the first byte of an archive.
 std::span<const std::byte> after_mark(std::span<const std::byte> bytes, const std::string& source) {
     if (bytes.empty() || bytes.front() != little_endian_mark)

@@ -35,9 +35,8 @@ class ByteOutputArchive
     }
 
   private:
-    /// An archive says first that it is little endian.
     void begin() {
-        if (bytes_.empty()) bytes_.push_back(std::byte{1});
+        if (bytes_.empty()) bytes_.push_back(little_endian_mark);
     }
 
     std::vector<std::byte> bytes_;
