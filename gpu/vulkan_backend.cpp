@@ -25,6 +25,9 @@ namespace cambrian {
 namespace gpu {
 namespace {
 
+/// Follows the driver in a fingerprint: changes when bits change that fast math alone has.
+constexpr std::string_view fast_kernels = ", kernels 2";
+
 /// Without a limit of the user: what the device has, less what the driver keeps for itself.
 std::int64_t memory_limit(const VulkanOptions& options, const vulkan::DeviceLimits& limits) {
     return options.memory_limit > 0 ? options.memory_limit
@@ -120,7 +123,7 @@ class VulkanBackend : public Backend {
         const bool fast = resources_.math == Math::fast;
         return {.kind = "vulkan",
                 .device = fast ? device_.limits().device_name : "",
-                .library = fast ? device_.limits().driver : "",
+                .library = fast ? device_.limits().driver + std::string(fast_kernels) : "",
                 .math = fast ? "fast" : "strict",
                 .build = std::string(arithmetic_version)};
     }

@@ -302,14 +302,16 @@ struct ProductCodes {
     bool result = false;
     bool operator==(const ProductCodes&) const = default;
 };
-/// A matrix product with an epilogue. Operands: left, right, then bias [n] and the gene code of an
-/// activation (integer, rank 0), each where its flag is set.
+/// A matrix product with an epilogue. Operands: left, right (of a packed matrix its parts), then
+/// bias [n] and the gene code of an activation (integer, rank 0), each where its flag is set.
 struct MatmulEpilogueAttribute {
     MatmulAttribute product;
     bool bias = false;
     bool activation = false;
     std::optional<ProductCodes> codes{};
     ActivationSet set = ActivationSet::common;  ///< Of the codes.
+    /// The product is a packed_matmul; then `product` transposes right, and there are no codes.
+    std::optional<PackedAttribute> packed{};
     bool operator==(const MatmulEpilogueAttribute&) const = default;
 };
 

@@ -246,9 +246,10 @@ CAMBRIAN_OP(matmul_epilogue, fused(lower_matmul_epilogue, primitive(any_arity,
     {shape::matmul_epilogue, "matmul's; bias [n], code a scalar"},
     {type::matmul_epilogue,
      "real, an integer code; integer words where operands or result are codes"}, through_lowering,
-    {.operands = "a, b, bias and code where flagged", .results = "y", .source = ours,
+    {.operands = "a, b or the parts of a packed matrix, bias and code where flagged", .results = "y", .source = ours,
      .meaning = "activate(matmul(a, b) + bias, code), without bias or code where it has none; "
-                "of decoded operands, and encoded, where they are codes"})))
+                "of decoded operands, and encoded, where they are codes; the product a packed_matmul "
+                "where b is packed"})))
 CAMBRIAN_OP(packed_matmul, fused(lower_packed_matmul, primitive(any_arity,
     {shape::packed_matmul, "[.., m, k] and the codes of [n, k] give [.., m, n]"},
     {type::packed_matmul, "real, integer words"}, no_gradient,

@@ -88,6 +88,12 @@ void add_packed(std::vector<OpCase>& cases) {
             std::vector<OperandCase> operands{{Range::wide, {2, 5, length}}};
             operands.insert(operands.end(), matrix.begin(), matrix.end());
             cases.push_back({Op::packed_matmul, operands, packed, {{{2, 5, rows}}}});
+            if (dtype != Dtype::uint4 && dtype != Dtype::float16) continue;
+            operands.push_back({Range::wide, {rows}});
+            operands.push_back({Range::fixed, {}, 4});
+            MatmulEpilogueAttribute epilogue{{false, true}, true, true};
+            epilogue.packed = packed;
+            cases.push_back({Op::matmul_epilogue, operands, epilogue, {{{2, 5, rows}}}});
         }
     }
 }

@@ -497,6 +497,11 @@ std::string OpCase::label() const {
     return text;
 }
 
+bool OpCase::differentiable() const {
+    const auto* epilogue = std::get_if<MatmulEpilogueAttribute>(&attributes);
+    return op_info(op).differentiable && (epilogue == nullptr || !epilogue->packed);
+}
+
 std::vector<OpCase> op_cases() {
     Cases cases = scan_cases();
     std::ranges::move(order_cases(), std::back_inserter(cases));

@@ -57,8 +57,7 @@ Graph case_graph(const OpCase& op_case, bool with_gradients) {
         operands.push_back(graph.input("operand", operand.type(), operand.shape));
     const std::vector<Var> results = results_of(graph, op_case, operands);
     for (const Var result : results) graph.output(result);
-    if (with_gradients && op_info(op_case.op).differentiable)
-        output_gradients(graph, operands, results);
+    if (with_gradients && op_case.differentiable()) output_gradients(graph, operands, results);
     return graph;
 }
 

@@ -62,6 +62,7 @@ struct AttributeText {
         for (const auto& [flag, word] : {std::pair{a.bias, "bias"}, {a.activation, "activation"}})
             if (flag) text += (text.empty() ? "" : ", ") + std::string(word);
         if (a.set == ActivationSet::any) text += " of any";
+        if (a.packed) text += (text.empty() ? "" : ", ") + (*this)(*a.packed);
         if (!a.codes) return text;
         return text + (text.empty() ? "" : ", ") + std::string(name(a.codes->format)) + " " +
                std::to_string(a.codes->left_length) + " " + std::to_string(a.codes->right_length) +

@@ -70,7 +70,7 @@ class FormatFusion {
             fusion.linear.product = *plain;
         else
             return;
-        if (fusion.linear.codes) return;
+        if (fusion.linear.codes || fusion.linear.packed) return;
         const auto left = format_of(graph_.operands(product)[0]);
         const auto right = format_of(graph_.operands(product)[1]);
         if (!left || !right || left->format != right->format || !multiplies_(left->format)) return;

@@ -22,7 +22,7 @@ class LinearFusion {
     explicit LinearFusion(const Graph& graph)
         : graph_(graph), users_(users_of_values(graph)), fusions_(graph.nodes().size()) {
         for (const Node& node : graph.nodes())
-            if (node.op == Op::matmul) find(node);
+            if (node.op == Op::matmul || node.op == Op::packed_matmul) find(node);
     }
 
     [[nodiscard]] Graph fused() const {
@@ -94,11 +94,14 @@ class LinearFusion {
         std::vector<Var> operands = copy.operands(*fusion.product);
         if (fusion.bias) operands.push_back(copy.mapped(*fusion.bias));
         if (fusion.code) operands.push_back(copy.mapped(*fusion.code));
-        const MatmulEpilogueAttribute linear{
-            .product = std::get<MatmulAttribute>(fusion.product->attributes),
-            .bias = fusion.bias.has_value(),
-            .activation = fusion.code.has_value(),
-            .set = fusion.set};
+        MatmulEpilogueAttribute linear{.product = {.transpose_right = true},
+                                       .bias = fusion.bias.has_value(),
+                                       .activation = fusion.code.has_value(),
+                                       .set = fusion.set};
+        if (const auto* packed = std::get_if<PackedAttribute>(&fusion.product->attributes))
+            linear.packed = *packed;
+        else
+            linear.product = std::get<MatmulAttribute>(fusion.product->attributes);
         copy.map(ValueId{last.first_result},
                  target.add(Op::matmul_epilogue, operands, linear, fusion.product->where));
     }

@@ -57,8 +57,8 @@ using EvaluateNode = std::function<bool(const Graph& graph, const Node& node,
 /// bodies.
 [[nodiscard]] Graph lower(const Graph& graph, const std::function<bool(Op)>& has_kernel);
 
-/// With every matmul whose only use is a bias [n] added to it, or an activation by code, as one
-/// `matmul_epilogue`, also in scan bodies. Only for backends that ask for it: the GPU.
+/// With every matmul and packed_matmul whose only use is a bias [n] added to it, or an activation by
+/// code, as one `matmul_epilogue`, also in scan bodies. Only for backends that ask for it: the GPU.
 [[nodiscard]] Graph fuse_matmul_epilogue(const Graph& graph);
 
 /// For backends that multiply codes, which the GPU does: with every matmul and matmul_epilogue of

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <span>
@@ -9,6 +10,7 @@
 #include "cambrian/engine/graph/graph_copy.hpp"
 #include "cambrian/engine/graph/graph_errors.hpp"
 #include "cambrian/engine/graph/number_format.hpp"
+#include "cambrian/engine/graph/packed_rows.hpp"
 #include "cambrian/engine/graph/rules/op_rules.hpp"
 
 // Rules and lowerings of activate, matmul_epilogue, fused and interpret.
@@ -37,9 +39,25 @@ class ProductOperands {
     std::array<ValueId, 2> ids_{ValueId{0}, ValueId{1}};
 };
 
+/// Left and the matrix or its parts.
+std::size_t product_operands(const MatmulEpilogueAttribute& linear) {
+    return 1 + (linear.packed ? packed_operands(linear.packed->dtype) : 1);
+}
+
+/// The shape of the product as numbers.
+Shape product_shape(const OperandInfos& operands, const MatmulEpilogueAttribute& linear) {
+    if (!linear.packed)
+        return shape_rule::matmul(ProductOperands(operands, linear).infos(), linear.product, 0);
+    if (linear.codes || linear.product != MatmulAttribute{.transpose_right = true})
+        reject("a packed matrix is not multiplied like that",
+               "transpose the right operand, and have numbers on the left");
+    return shape_rule::packed_matmul(
+        operands.first(std::min(operands.size(), product_operands(linear))), *linear.packed, 0);
+}
+
 void check_epilogue(const MatmulEpilogueAttribute& linear, const OperandInfos& operands,
                     std::int64_t n) {
-    std::size_t next = 2;
+    std::size_t next = product_operands(linear);
     if (operands.size() != next + (linear.bias ? 1 : 0) + (linear.activation ? 1 : 0))
         reject("the operands do not match the flags of the epilogue",
                "pass left, right, then bias and code where they are flagged");
@@ -110,9 +128,9 @@ Var one_of(Var x, Var code, ActivationSet set) {
 }  // namespace
 
 Shape shape_rule::matmul_epilogue(const OperandInfos& operands, const Attributes& attributes,
-                                  std::size_t result) {
+                                  std::size_t) {
     const auto& linear = attribute<MatmulEpilogueAttribute>(attributes);
-    const Shape shape = matmul(ProductOperands(operands, linear).infos(), linear.product, result);
+    const Shape shape = product_shape(operands, linear);
     check_epilogue(linear, operands, shape[-1]);
     return linear.codes && linear.codes->result
                ? with_last_extent(shape, words_of(linear.codes->format, shape[-1]))
@@ -122,6 +140,9 @@ Shape shape_rule::matmul_epilogue(const OperandInfos& operands, const Attributes
 ValueType type_rule::matmul_epilogue(const OperandInfos& operands, const Attributes& attributes,
                                      std::size_t result) {
     const auto& linear = attribute<MatmulEpilogueAttribute>(attributes);
+    if (linear.packed)
+        return packed_matmul(operands.first(std::min(operands.size(), product_operands(linear))),
+                             *linear.packed, result);
     real(ProductOperands(operands, linear).infos(), attributes, result);
     return linear.codes && linear.codes->result ? ValueType::integer : ValueType::real;
 }
@@ -137,12 +158,14 @@ std::vector<Var> lower_activate_any(Graph&, std::span<const Var> operands, const
 std::vector<Var> lower_matmul_epilogue(Graph& graph, std::span<const Var> operands,
                                        const Attributes& attributes) {
     const auto& linear = attribute<MatmulEpilogueAttribute>(attributes);
-    std::array product{operands[0], operands[1]};
+    std::size_t next = product_operands(linear);
+    std::vector<Var> product(operands.begin(),
+                             operands.begin() + static_cast<std::ptrdiff_t>(next));
     if (linear.codes)
         product = {decode(product[0], linear.codes->format, linear.codes->left_length),
                    decode(product[1], linear.codes->format, linear.codes->right_length)};
-    Var value = graph.add(Op::matmul, product, linear.product);
-    std::size_t next = 2;
+    Var value = linear.packed ? graph.add(Op::packed_matmul, product, *linear.packed)
+                              : graph.add(Op::matmul, product, linear.product);
     if (linear.bias) value = value + operands[next++];
     if (linear.activation) value = activate(value, operands[next], linear.set);
     if (linear.codes && linear.codes->result) value = encode(value, linear.codes->format);

@@ -55,8 +55,8 @@ void FewRows::record(vulkan::Recorder& recorder, const Frame& frame, const Matmu
     std::int64_t begin = 0;
     do {
         const std::int64_t end = std::min(begin + step, operands.k());
-        push.word[12] = static_cast<std::uint32_t>(begin);
-        push.word[14] = static_cast<std::uint32_t>(end);
+        push.word[5] = static_cast<std::uint32_t>(begin);
+        push.word[13] = static_cast<std::uint32_t>(end);
         recorder.dispatch(kernel, push, groups, reads, writes);
         begin = end;
     } while (begin < operands.k());

@@ -118,9 +118,11 @@ class MatmulKernel : public Kernel {
 
 std::unique_ptr<Kernel> make_matmul(const KernelContext& context) {
     if (context.result().shape.elements() == 0) return nullptr;
-    if (context.node.op == Op::matmul_epilogue &&
-        context.attribute<MatmulEpilogueAttribute>().codes)
-        return make_cooperative_matmul(context);
+    if (context.node.op == Op::matmul_epilogue) {
+        const auto& epilogue = context.attribute<MatmulEpilogueAttribute>();
+        if (epilogue.codes) return make_cooperative_matmul(context);
+        if (epilogue.packed) return make_packed_matmul(context);
+    }
     return std::make_unique<MatmulKernel>(context);
 }
 

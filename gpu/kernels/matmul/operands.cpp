@@ -5,6 +5,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/graph/packed_rows.hpp"
 #include "cambrian/engine/tensor/nest.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
 
@@ -20,7 +21,8 @@ constexpr std::uint32_t flag_aligned_result = 16;
 
 MatmulEpilogueAttribute attribute_of(const KernelContext& context) {
     if (context.node.op == Op::packed_matmul)
-        return {.product = {.transpose_left = false, .transpose_right = true}};
+        return {.product = {.transpose_left = false, .transpose_right = true},
+                .packed = context.attribute<PackedAttribute>()};
     return context.node.op == Op::matmul_epilogue
                ? context.attribute<MatmulEpilogueAttribute>()
                : MatmulEpilogueAttribute{context.attribute<MatmulAttribute>(), false, false};
@@ -89,13 +91,15 @@ MatmulOperands::MatmulOperands(const KernelContext& context)
         const Shape& shape = context.operand(operand).shape;
         return Matrices{context.operands[operand], shape.elements(), shape[-1]};
     };
-    if (context.node.op == Op::packed_matmul) {
-        if (context.operands.size() > 2) bias_ = part(2);
-        if (context.operands.size() > 3) code_ = part(3);
+    if (epilogue_.packed) {
+        const std::size_t parts = packed_operands(epilogue_.packed->dtype);
+        if (parts > 1) scales_ = part(next++);
+        if (parts > 2) zero_points_ = part(next++);
     }
     if (epilogue_.bias) bias_ = {context.operands[next++], n_, n_};
     if (epilogue_.activation) code_ = {context.operands[next], 1, 1};
-    // One right matrix for all left ones: their rows are the rows of one matrix.
+    // One right matrix for all left ones: their rows are the rows of one matrix. So are packed
+    // ones.
     const std::int64_t rows = result_.words / result_.row;
     if (right_.words == right_.row * context.operand(1).shape[-2] &&
         !epilogue_.product.transpose_left && left_.words == rows * left_.row) {
@@ -120,6 +124,7 @@ void MatmulOperands::add_batch(const KernelContext& context) {
 bool MatmulOperands::rows_continue() const {
     return per_individual_ && matrices_ == 1 && !epilogue_.product.transpose_left &&
            right_.buffer.stride == 0 && bias_.buffer.stride == 0 && code_.buffer.stride == 0 &&
+           scales_.buffer.stride == 0 && zero_points_.buffer.stride == 0 &&
            left_.buffer.stride == m_ * left_.row && result_.buffer.stride == m_ * result_.row;
 }
 
@@ -149,7 +154,15 @@ vulkan::Push MatmulOperands::push(const Frame& frame, const Size& size) const {
     push.word[12] = static_cast<std::uint32_t>(batch_axes_);
     push.word[13] = word(size.individuals);
     push.word[14] = matrices_ > 1 ? word(size.m * result_.row) : 0;
+    if (epilogue_.packed) add_packed(frame, push);
     return push;
+}
+
+void MatmulOperands::add_packed(const Frame& frame, vulkan::Push& push) const {
+    if (scales_.words > 0) push.address[6] = frame.address(scales_.buffer);
+    if (zero_points_.words > 0) push.address[7] = frame.address(zero_points_.buffer);
+    push.word[12] = word(scales_.buffer.stride);
+    push.word[14] = word(zero_points_.buffer.stride);
 }
 
 std::uint64_t MatmulOperands::tiles(const Size& size, std::uint32_t rows, std::uint32_t columns,
@@ -164,7 +177,8 @@ std::uint64_t MatmulOperands::tiles(const Size& size, std::uint32_t rows, std::u
 std::vector<vulkan::Range> MatmulOperands::reads(const Frame& frame) const {
     std::vector<vulkan::Range> reads{left_.range(frame), right_.range(frame)};
     if (bias_.words > 0) reads.push_back(bias_.range(frame));
-    if (code_.words > 0) reads.push_back(code_.range(frame));
+    for (const Matrices* part : {&code_, &scales_, &zero_points_})
+        if (part->words > 0) reads.push_back(part->range(frame));
     return reads;
 }
 

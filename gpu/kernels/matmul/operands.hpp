@@ -56,11 +56,12 @@ class MatmulOperands {
     };
 
     void add_batch(const KernelContext& context);
+    void add_packed(const Frame& frame, vulkan::Push& push) const;
     [[nodiscard]] bool rows_continue() const;
 
     MatmulEpilogueAttribute epilogue_;
-    /// Of a packed product scales stand in the place of the bias, zero points in that of the code.
     Matrices left_, right_, result_, bias_, code_;
+    Matrices scales_, zero_points_;  ///< Of a packed matrix.
     bool per_individual_;
     std::int64_t m_, n_, k_;
     std::int64_t matrices_ = 1;  ///< Of one individual.

@@ -4,6 +4,7 @@
 #include "cambrian/gpu/kernels/kernel_table.hpp"
 #include "cambrian/gpu/kernels/matmul/few_rows.hpp"
 #include "cambrian/gpu/kernels/matmul/operands.hpp"
+#include "cambrian/gpu/kernels/matmul/packed_chains.hpp"
 #include "cambrian/gpu/kernels/matmul/packed_format.hpp"
 #include "cambrian/gpu/kernels/matmul/tile_choice.hpp"
 
@@ -13,23 +14,28 @@ namespace {
 /// As in shaders/matmul/matmul_tiles.glsl.
 constexpr std::uint32_t vector_loads = 2;
 
-/// Products with a matrix that stays in its codes: those of few rows by the kernel that reads codes
+/// Products with a matrix that stays in its codes: those of few rows by kernels that read codes
 /// ahead, others in tiles.
 class PackedMatmulKernel : public Kernel {
   public:
     explicit PackedMatmulKernel(const KernelContext& context)
         : resources_(context.owner.resources()),
           operands_(context),
-          format_(packed_format(context.attribute<PackedAttribute>().dtype)),
-          few_rows_(context, format_) {}
+          format_(packed_format(operands_.epilogue().packed->dtype)),
+          few_rows_(context, format_),
+          chains_(context, format_),
+          in_chains_(resources_.math == Math::fast && operands_.k() >= min_chained_depth) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         const MatmulOperands::Size size = operands_.size(frame);
         // A software device has one kernel for all, because it compiles for longer than it
         // computes.
-        if (few_rows_.fits() &&
-            (size.m <= FewRows::max_rows || resources_.device.limits().software ||
-             operands_.k() > max_turns(resources_)))
+        const bool is_few = resources_.matmul_tile.empty() &&
+                            (size.m <= FewRows::max_rows || resources_.device.limits().software ||
+                             operands_.k() > max_turns(resources_));
+        if (is_few && in_chains_)
+            chains_.record(recorder, frame, operands_, size);
+        else if (is_few && few_rows_.fits())
             few_rows_.record(recorder, frame, operands_, size);
         else
             tiles(recorder, frame, size);
@@ -49,17 +55,20 @@ class PackedMatmulKernel : public Kernel {
                                    tile.thread_columns,
                                    operands_.left_aligned(frame) ? vector_loads : 0U,
                                    0U,
-                                   0U,
+                                   activation_constant(operands_.epilogue()),
                                    format_.kind,
                                    format_.bits,
-                                   format_.group};
+                                   format_.group,
+                                   in_chains_ ? 1U : 0U};
         recorder.dispatch(static_pipeline(resources_, "matmul_packed", constants), push, groups,
                           operands_.reads(frame), std::array{operands_.result(frame)});
     }
 
     [[nodiscard]] const MatmulTile& tile_for(const MatmulOperands::Size& size) const {
         const vulkan::DeviceLimits& limits = resources_.device.limits();
-        const MatmulTile& best = choose_matmul_tile(size.m, operands_.n(), limits);
+        const MatmulTile& best = resources_.matmul_tile.empty()
+                                     ? choose_matmul_tile(size.m, operands_.n(), limits)
+                                     : matmul_tile(resources_.matmul_tile, limits);
         return best.direct() ? matmul_tile("32x32x16", limits) : best;
     }
 
@@ -67,6 +76,8 @@ class PackedMatmulKernel : public Kernel {
     MatmulOperands operands_;
     PackedFormat format_;
     FewRows few_rows_;
+    PackedChains chains_;
+    bool in_chains_;
 };
 
 }  // namespace

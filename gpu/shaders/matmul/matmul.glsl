@@ -4,7 +4,10 @@
 //   word     0 m, 1 n, 2 k, 3 tiles down, 4 tiles across, 5 matrices of an individual,
 //            6-10 words between individuals of left, right, result, bias, code,
 //            11 flags, 12 number of batch axes, 13 individuals, 14 words of one result of several
-// A batch axis is three words: extent, words between matrices of left and of right.
+// A batch axis is three words: extent, words between matrices of left and of right. A packed right matrix
+// (MATMUL_PACKED) has no axes, but
+//   address  6 scales, 7 zero points
+//   word     12 and 14 words between those of individuals
 
 const uint flag_transpose_left = 1U;
 const uint flag_transpose_right = 2U;
@@ -25,8 +28,7 @@ struct Product {
     uint64_t left;
     uint64_t right;
     uint64_t result;
-    uint64_t bias;         // Of a packed product the scales.
-    uint64_t zero_points;  // Of a packed product.
+    uint64_t bias;
     int code;
 };
 
@@ -34,8 +36,9 @@ Product locate(uint individual, uint matrix) {
     Product product;
     product.left = push.address[0] + individual_bytes(individual, push.word[6]);
     product.right = push.address[1] + individual_bytes(individual, push.word[7]);
-    product.result = push.address[2] + individual_bytes(individual, push.word[8]) +
-                     uint64_t(matrix) * uint64_t(push.word[14]) * 4UL;
+    product.result = push.address[2] + individual_bytes(individual, push.word[8]);
+#ifndef MATMUL_PACKED
+    product.result += uint64_t(matrix) * uint64_t(push.word[14]) * 4UL;
     Words axes = Words(push.address[5]);
     uint rest = matrix;
     [[dont_unroll]] for (uint axis = push.word[12]; axis > 0U; --axis) {
@@ -45,8 +48,8 @@ Product locate(uint individual, uint matrix) {
         product.left += uint64_t(index) * uint64_t(axes.at[at + 1U]) * 4UL;
         product.right += uint64_t(index) * uint64_t(axes.at[at + 2U]) * 4UL;
     }
+#endif
     product.bias = push.address[3] + individual_bytes(individual, push.word[9]);
-    product.zero_points = push.address[4] + individual_bytes(individual, push.word[10]);
     product.code = 0;
     if (flagged(flag_activation)) {
         product.code =

@@ -9,9 +9,9 @@
 // Products of few rows with the rows of a matrix, of numbers or in codes: half of a workgroup reads, four stages
 // of k ahead, and writes numbers to shared memory, while the others add up what is there, an invocation for
 // each element of the tile. So memory never waits for sums, nor these for memory. Every sum is 0 plus its terms
-// in ascending k, with CAMBRIAN_STRICT each term rounded: the bits of matmul.comp. Push as there, of packed
-// matrices as in matmul_packed.comp; the tile is 8 rows by 32 columns. Where k is cut into dispatches, this one
-// adds from word[12] up to word[14], both four whole stages but for the end.
+// in ascending k, with CAMBRIAN_STRICT each term rounded: the bits of matmul.comp. Push as in matmul.glsl, but for
+// words 5 and 13; the tile is 8 rows by 32 columns. Where k is cut into dispatches, this one adds from word[5] up
+// to word[13], both four whole stages but for the end.
 
 layout(constant_id = 1) const uint packed_kind = 0U;
 layout(constant_id = 2) const uint packed_bits = 8U;
@@ -20,6 +20,8 @@ layout(constant_id = 4) const uint depth = 128U;           // Of a stage.
 layout(constant_id = 5) const uint with_vectors = 0U;      // Numbers come in whole fours.
 layout(constant_id = 6) const uint with_activation = 0U;   // 1: a common one, 2: any.
 #include "cambrian/gpu/shaders/packed/packed.glsl"
+#include "cambrian/gpu/shaders/packed/packed_product.glsl"
+#include "cambrian/gpu/shaders/matmul/epilogue.glsl"
 
 const uint adders = 256U;
 const uint readers = 256U;
@@ -86,7 +88,7 @@ void load_stage(Tile tile, uint which, uint begin) {
             uint row = min(tile.first_column + column, push.word[1] - 1U);
             words = read_unit(tile, row, k);
             // Those of whole rows stay what they were in the first stages.
-            if (packed_group == packed_block || begin < push.word[12] + stages_ahead * depth)
+            if (packed_group == packed_block || begin < push.word[5] + stages_ahead * depth)
                 scalings_ahead[which * unit_loads + i] = packed_scaling(tile.rows, row, k);
         }
         words_ahead[which * unit_loads + i] = words;
@@ -172,12 +174,9 @@ void main() {
     tile_index /= push.word[4];
     uint first_row = tile_index % push.word[3] * tile_rows;
     uint individual = tile_index / push.word[3];
-    uint64_t part_3 = push.address[3] + individual_bytes(individual, push.word[9]);
-    uint64_t part_4 = push.address[4] + individual_bytes(individual, push.word[10]);
 
     Tile tile;
-    tile.rows = PackedRows(push.address[1] + individual_bytes(individual, push.word[7]), part_3, part_4,
-                           push.word[2]);
+    tile.rows = packed_rows(individual);
     tile.x = Reals(push.address[0] + individual_bytes(individual, push.word[6]));
     tile.first_row = first_row;
     tile.first_column = first_column;
@@ -190,36 +189,31 @@ void main() {
     uint at = row * push.word[1] + column;
     Reals result = Reals(push.address[2] + individual_bytes(individual, push.word[8]));
     bool adds = !reads && row < push.word[0] && column < push.word[1];
-    float sum = adds && push.word[12] > 0U ? result.at[at] : 0.0F;
+    float sum = adds && push.word[5] > 0U ? result.at[at] : 0.0F;
 
     if (reads) {
         [[unroll]] for (uint stage = 0U; stage < stages_ahead; ++stage)
-            load_stage(tile, stage, push.word[12] + stage * depth);
-        store_stage(tile, 0U, push.word[12]);
+            load_stage(tile, stage, push.word[5] + stage * depth);
+        store_stage(tile, 0U, push.word[5]);
     }
-    [[dont_unroll]] for (uint k = push.word[12]; k < push.word[14]; k += stages_ahead * depth) {
+    [[dont_unroll]] for (uint k = push.word[5]; k < push.word[13]; k += stages_ahead * depth) {
         [[unroll]] for (uint stage = 0U; stage < stages_ahead; ++stage) {
             uint here = k + stage * depth;
             barrier();
             if (reads) {
                 load_stage(tile, stage, here + stages_ahead * depth);
                 store_stage(tile, (stage + 1U) % stages_ahead, here + depth);
-            } else if (adds && here < push.word[14]) {
+            } else if (adds && here < push.word[13]) {
                 sum = add_stage(sum, element, stage % 2U);
             }
         }
     }
     if (!adds) return;
-    if (push.word[14] < push.word[2]) {
+    if (push.word[13] < push.word[2]) {
         result.at[at] = sum;
         return;
     }
     sum = finished(sum);
-    if (flagged(flag_bias)) sum = op_add(sum, Reals(part_3).at[column]);
-    if (with_activation != 0U) {
-        int code = Integers(part_4).at[0];
-        if (with_activation == 1U) sum = op_activate(sum, code);
-        if (with_activation == 2U) sum = op_activate_any(sum, code);
-    }
+    ADD_EPILOGUE(sum, individual, column)
     result.at[at] = sum;
 }

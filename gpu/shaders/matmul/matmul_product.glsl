@@ -4,6 +4,10 @@
 
 vec4 sums[thread_rows * column_quads];
 
+#ifdef MATMUL_PACKED
+#include "cambrian/gpu/shaders/packed/tile_chains.glsl"
+#endif
+
 // The place of this thread in the tile: 32 neighbours form a block, so that they read few different
 // quads of both tiles at once, and pairs of them share a column, so that 16 read at most 8 of right.
 uvec2 thread_position() {
@@ -52,6 +56,9 @@ vec4 load_bias(Product product, uint column) {
 }
 
 void store_result(Product product, uint row, uint column, vec4 values, vec4 bias) {
+#ifdef MATMUL_PACKED
+    if (in_chains) values = added(load_kept(product, row, column), values);
+#endif
     [[unroll]] for (uint i = 0U; i < 4U; ++i) {
         values[i] = finished(values[i]);
         if (flagged(flag_bias)) {
@@ -107,13 +114,14 @@ void main() {
     tile /= push.word[3];
     Product product = locate(tile / push.word[5], tile % push.word[5]);
     Operand left = left_operand(product.left, first_row);
-    RightOperand right = right_operand(product, first_column);
+    RightOperand right = right_operand(product, tile / push.word[5], first_column);
     uvec2 place = thread_position();
 
     [[unroll]] for (uint i = 0U; i < thread_rows * column_quads; ++i) {
         sums[i] = vec4(0.0F);
     }
     uint steps = (push.word[2] + tile_depth - 1U) / tile_depth;
+    uint depth = 0U;  // First k of a step.
     if (steps > 0U) {
         load_tiles(left, right, 0U);
         store_tiles(0U);
@@ -121,14 +129,24 @@ void main() {
     }
     [[dont_unroll]] for (uint step = 0U; step < steps; ++step) {
         bool more = step + 1U < steps;
+        uint next = depth + tile_depth;
+#ifdef MATMUL_PACKED
+        if (in_chains) next = next_depth(depth);
+#endif
         if (more) {
-            load_tiles(left, right, (step + 1U) * tile_depth);
+            load_tiles(left, right, next);
         }
         multiply_tiles(step & 1U, place);
+#ifdef MATMUL_PACKED
+        if (in_chains && more && chain_of(next) != chain_of(depth)) {
+            keep_sums(product, first_row, first_column, place, chain_of(depth) == 0U);
+        }
+#endif
         if (more) {
             store_tiles((step + 1U) & 1U);
         }
         barrier();
+        depth = next;
     }
     store_results(product, first_row, first_column, place);
 }

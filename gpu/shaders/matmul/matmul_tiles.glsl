@@ -56,7 +56,7 @@ Operand left_operand(uint64_t address, uint first_row) {
 
 #ifndef MATMUL_PACKED
 #define RightOperand Operand
-Operand right_operand(Product product, uint first_column) {
+Operand right_operand(Product product, uint, uint first_column) {
     bool transposed = flagged(flag_transpose_right);
     return Operand(product.right, transposed ? push.word[2] : 1U, transposed ? 1U : push.word[1],
                    first_column, push.word[1], 0.0F);
@@ -104,8 +104,8 @@ struct RightOperand {
     PackedRows rows;
     uint first_row;
 };
-RightOperand right_operand(Product product, uint first_column) {
-    return RightOperand(packed_rows(product), first_column);
+RightOperand right_operand(Product, uint individual, uint first_column) {
+    return RightOperand(packed_rows(individual), first_column);
 }
 RightAhead load_right(RightOperand operand, uvec2 position, uint first_depth) {
     uint row = min(operand.first_row + position.x, push.word[1] - 1U);

@@ -21,25 +21,10 @@ const uint packed_block = 2U;
 
 const uint packed_in_word = 32U / packed_bits;
 
-float packed_number(uint code, int zero_point) {
-    if (packed_kind == packed_f16) return decode_f16(code);
-    if (packed_kind == packed_bf16) return decode_bf16(code);
-    if (packed_kind == packed_f8_e4m3) return decode_f8_e4m3(code);
-    if (packed_kind == packed_f8_e5m2) return decode_f8_e5m2(code);
-    if (packed_kind == packed_f4_e2m1) return decode_f4_e2m1(code);
-    if (packed_kind == packed_two_complement) {
-        uint unused = 32U - packed_bits;
-        return float(int(code << unused) >> unused);
-    }
-    if (packed_kind == packed_natural) return float(int(code) - zero_point);
-    if (packed_kind == packed_sign) return float(1 - 2 * int(code));
-    return float(int(code) - 8);
-}
-
 // What the codes of a group mean.
 struct PackedScaling {
     float scale;
-    int zero_point;
+    float zero_point;  // Whole.
 };
 
 // Rows of so many numbers, and where their parts lie.
@@ -55,42 +40,60 @@ uint packed_row_words(PackedRows rows) {
 }
 
 PackedScaling packed_scaling(PackedRows rows, uint row, uint column) {
-    PackedScaling scaling = PackedScaling(1.0F, 0);
+    PackedScaling scaling = PackedScaling(1.0F, 0.0F);
     if (packed_group == packed_unscaled) return scaling;
     uint group = row;
     if (packed_group == packed_block) group = row * ((rows.columns + 31U) / 32U) + column / 32U;
     scaling.scale = Reals(rows.scales).at[group];
-    if (packed_kind == packed_natural)
-        scaling.zero_point = int(Reals(rows.zero_points).at[group]);
+    if (packed_kind == packed_natural) scaling.zero_point = trunc(Reals(rows.zero_points).at[group]);
     return scaling;
+}
+
+// Code `i` of a word as a whole number, exactly: its bits where they lie become the low ones of a float whose last
+// bit is worth 1, because devices shift words and convert them at a fraction of the rate that they add at.
+float packed_whole(uint word, uint i, float zero_point) {
+    uint at = i * packed_bits;
+    uint here = at < 16U ? word : word >> 16U;
+    uint place = at % 16U;
+    uint mask = ((1U << packed_bits) - 1U) << place;
+    uint unit = (150U - place) << 23U;  // 2^(23 - place).
+    uint sign = packed_kind == packed_two_complement ? 1U << (packed_bits - 1U) : 0U;
+    float below = packed_kind == packed_natural ? zero_point : packed_kind == packed_offset ? 8.0F : float(sign);
+    float number = op_sub(uintBitsToFloat((here & mask) ^ (unit | sign << place)), op_add(uintBitsToFloat(unit), below));
+    if (packed_kind == packed_sign) return op_sub(1.0F, op_add(number, number));
+    return number;
 }
 
 // Code `i` of a word as a number.
 float packed_value(uint word, uint i, PackedScaling scaling) {
     if (packed_kind == packed_f32) return uintBitsToFloat(word);
+    float number;
     uint code = (word >> (i * packed_bits)) & ((1U << packed_bits) - 1U);
-    float number = packed_number(code, scaling.zero_point);
+    if (packed_kind == packed_f16) number = decode_f16(code);
+    else if (packed_kind == packed_bf16) number = decode_bf16(code);
+    else if (packed_kind == packed_f8_e4m3) number = decode_f8_e4m3(code);
+    else if (packed_kind == packed_f8_e5m2) number = decode_f8_e5m2(code);
+    else if (packed_kind == packed_f4_e2m1) number = decode_f4_e2m1(code);
+    else number = packed_whole(word, i, scaling.zero_point);
     return packed_group == packed_unscaled ? number : op_mul(number, scaling.scale);
 }
 
-// Four neighbours of a row as they lie in memory: in one word, or in two of 16-bit codes.
+// Four neighbours of a row from the low bits of a word on, or of two of 16-bit codes.
 struct PackedQuad {
     uvec2 words;
-    uint first;  // Code of the first word.
     uint count;  // Of numbers: zeros follow.
     PackedScaling scaling;
 };
 
 // From a column on that is a multiple of four.
 PackedQuad load_packed_quad(PackedRows rows, uint row, uint column) {
-    PackedQuad quad = PackedQuad(uvec2(0U), 0U, 0U, PackedScaling(1.0F, 0));
+    PackedQuad quad = PackedQuad(uvec2(0U), 0U, PackedScaling(1.0F, 0.0F));
     if (column >= rows.columns) return quad;
     Words words = Words(rows.words);
     uint row_words = packed_row_words(rows);
     uint at = column / packed_in_word;
-    quad.words.x = words.at[row * row_words + at];
+    quad.words.x = words.at[row * row_words + at] >> column % packed_in_word * packed_bits;
     if (packed_bits == 16U && at + 1U < row_words) quad.words.y = words.at[row * row_words + at + 1U];
-    quad.first = column % packed_in_word;
     quad.count = min(rows.columns - column, 4U);
     quad.scaling = packed_scaling(rows, row, column);
     return quad;
@@ -101,7 +104,7 @@ vec4 packed_numbers(PackedQuad quad) {
     [[unroll]] for (uint i = 0U; i < 4U; ++i) {
         bool is_second = packed_bits == 16U && i >= 2U;
         float number = packed_value(is_second ? quad.words.y : quad.words.x,
-                                    packed_bits == 16U ? i % 2U : quad.first + i, quad.scaling);
+                                    packed_bits == 16U ? i % 2U : i, quad.scaling);
         numbers[i] = i < quad.count ? number : 0.0F;
     }
     return numbers;

@@ -1,4 +1,6 @@
-// The codes of the right matrix of a product (matmul/matmul.glsl).
-PackedRows packed_rows(Product product) {
-    return PackedRows(product.right, product.bias, product.zero_points, push.word[2]);
+// The right matrix of an individual in a product with codes (matmul/matmul.glsl).
+PackedRows packed_rows(uint individual) {
+    return PackedRows(push.address[1] + individual_bytes(individual, push.word[7]),
+                      push.address[6] + individual_bytes(individual, push.word[12]),
+                      push.address[7] + individual_bytes(individual, push.word[14]), push.word[2]);
 }

@@ -6,6 +6,7 @@
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/graph/builders/builders.hpp"
+#include "cambrian/engine/graph/packed_rows.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
@@ -104,6 +105,26 @@ TEST(FuseMatmulEpilogue, JoinsAnActivationWithoutBias) {
 
     EXPECT_EQ(only_linear(checked_fusion(graph)),
               (MatmulEpilogueAttribute{{false, true}, false, true}));
+}
+
+TEST(FuseMatmulEpilogue, JoinsWhatFollowsAPackedProduct) {
+    constexpr PackedAttribute packed{.dtype = Dtype::uint4, .length = 7};
+    Graph graph;
+    const LayerInputs in(graph);
+    const std::array parts{graph.input("words", ValueType::integer, {4, packed_words(packed)}),
+                           graph.input("scales", ValueType::real, {4, scales_of_row(packed)}),
+                           graph.input("zero points", ValueType::real, {4, scales_of_row(packed)})};
+    graph.output(activate(matmul(in.x, unpack(parts, packed), false, true) + in.bias, in.code));
+
+    // The bias is of an individual, the product of all: it is not repeated.
+    EXPECT_EQ(count(checked_fusion(fuse_packed(graph)), Op::matmul_epilogue), 0U);
+    const Graph own = vmap(graph, std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6});
+    const Graph fused = checked_fusion(fuse_packed(own));
+
+    MatmulEpilogueAttribute expected{{false, true}, true, true};
+    expected.packed = packed;
+    EXPECT_EQ(count(fused, Op::packed_matmul) + count(fused, Op::activate), 0U);
+    EXPECT_EQ(only_linear(fused), expected);
 }
 
 TEST(FuseMatmulEpilogue, FusesEveryLayerOfANetwork) {

@@ -1,0 +1,78 @@
+#include "cambrian/gpu/kernels/matmul/packed_chains.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/gpu/execution/walk.hpp"
+
+namespace cambrian::gpu {
+namespace {
+
+// As in the shader.
+constexpr std::uint32_t columns = 32;
+constexpr std::uint32_t chains = 4;
+constexpr std::uint32_t chain_pieces = 8;
+constexpr std::uint32_t piece_words = 36;  ///< Of x in shared memory.
+constexpr std::int64_t group_numbers = 1024;
+
+constexpr std::uint32_t max_rows = 8;
+constexpr std::uint32_t max_parts = 8;
+
+/// How many rows a workgroup has, how many groups of chains at once, and how many pieces of x.
+struct Cut {
+    std::uint32_t rows = 1;
+    std::uint32_t parts = 1;
+    std::uint32_t stage = 1;
+
+    [[nodiscard]] std::uint32_t threads() const { return columns * parts; }
+    [[nodiscard]] bool fits(const vulkan::DeviceLimits& limits) const {
+        const std::int64_t words =
+            std::int64_t{rows} * parts * chains * (stage * piece_words + columns);
+        return threads() <= limits.max_group_threads && 4 * words <= limits.shared_bytes;
+    }
+};
+
+/// As many groups of chains at once as there are and fit, then as much of x.
+Cut cut_for(std::int64_t m, std::int64_t k, const vulkan::DeviceLimits& limits) {
+    const auto rows = static_cast<std::uint32_t>(std::clamp<std::int64_t>(m, 1, max_rows));
+    const std::int64_t groups = (k + group_numbers - 1) / group_numbers;
+    Cut cut{.rows = std::bit_ceil(rows)};
+    CAMBRIAN_ASSERT(cut.fits(limits));
+    const auto grow = [&](std::uint32_t Cut::*field, std::int64_t enough) {
+        for (Cut larger = cut; larger.*field < enough; cut = larger) {
+            larger.*field *= 2;
+            if (!larger.fits(limits)) return;
+        }
+    };
+    grow(&Cut::parts, std::min<std::int64_t>(groups, max_parts));
+    grow(&Cut::stage, chain_pieces);
+    return cut;
+}
+
+}  // namespace
+
+PackedChains::PackedChains(const KernelContext& context, const PackedFormat& format)
+    : resources_(context.owner.resources()), format_(format) {}
+
+void PackedChains::record(vulkan::Recorder& recorder, const Frame& frame,
+                          const MatmulOperands& operands, const MatmulOperands::Size& size) const {
+    const Cut cut = cut_for(size.m, operands.k(), resources_.device.limits());
+    vulkan::Push push = operands.push(frame, size);
+    const std::uint64_t groups = operands.tiles(size, cut.rows, columns, push);
+    const std::array constants{cut.threads(),
+                               format_.kind,
+                               format_.bits,
+                               format_.group,
+                               cut.parts,
+                               cut.rows,
+                               cut.stage,
+                               operands.right_aligned(frame) ? 1U : 0U,
+                               operands.left_aligned(frame) ? 1U : 0U,
+                               activation_constant(operands.epilogue())};
+    recorder.dispatch(static_pipeline(resources_, "packed_chains", constants), push, groups,
+                      operands.reads(frame), std::array{operands.result(frame)});
+}
+
+}  // namespace cambrian::gpu

@@ -1,0 +1,172 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "cambrian/engine/core/random.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
+#include "cambrian/engine/graph/packed_rows.hpp"
+#include "cambrian/engine/reference/reference.hpp"
+#include "cambrian/tests/engine/support/random_graph.hpp"
+#include "cambrian/tests/support/vulkan_device.hpp"
+
+// Products with matrices in codes whose sums are long: chains in fast math, by every kernel the
+// same.
+namespace cambrian::packed_matmul_test {
+namespace {
+
+using test::first_difference;
+
+struct PackedCase {
+    Dtype dtype = Dtype::int8;
+    std::int64_t m = 1;
+    std::int64_t n = 1;
+    std::int64_t k = 1;
+    bool bias = false;
+    bool activation = false;
+
+    [[nodiscard]] std::string label() const {
+        return std::string(name(dtype)) + " " + std::to_string(m) + " x " + std::to_string(n) +
+               " x " + std::to_string(k);
+    }
+};
+
+Graph packed_graph(const PackedCase& product) {
+    const PackedAttribute packed{.dtype = product.dtype, .length = product.k};
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {product.m, product.k}, true);
+    std::vector<Var> parts{
+        graph.input("words", ValueType::integer, {product.n, packed_words(packed)})};
+    for (std::size_t part = 1; part < packed_operands(product.dtype); ++part)
+        parts.push_back(graph.input(part == 1 ? "scales" : "zero points", ValueType::real,
+                                    {product.n, scales_of_row(packed)}));
+    Var value = matmul(x, unpack(parts, packed), false, true);
+    if (product.bias) value = value + graph.input("bias", ValueType::real, {product.n});
+    if (product.activation) value = activate(value, graph.input("code", ValueType::integer, {}));
+    graph.output(value);
+    return graph;
+}
+
+/// The first rows are the same ones in any number and population.
+std::vector<Tensor> inputs_of(const Graph& graph, std::int64_t population) {
+    std::vector<Tensor> inputs;
+    for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+        const ValueInfo& info = graph.value(graph.inputs()[i]);
+        const std::string& name = graph.input_name(i);
+        std::vector<std::int64_t> extents(info.shape.extents().begin(), info.shape.extents().end());
+        if (info.per_individual) extents.insert(extents.begin(), population);
+        Tensor tensor(info.type, Shape(std::span<const std::int64_t>(extents)));
+        RandomStream stream(random_key(inputs.size(), "packed matmul"), 0);
+        for (double& element : tensor.elements) {
+            // Small codes of halves: no infinity.
+            if (name == "words")
+                element = static_cast<double>(
+                    static_cast<std::int32_t>(stream.index(1U << 31) & 0x3F3F3F3FU));
+            else if (name == "zero points")
+                element = static_cast<double>(stream.index(4));
+            else if (name == "code")
+                element = 4.0;
+            else
+                element = static_cast<double>(stream.uniform() - 0.5F);
+        }
+        inputs.push_back(std::move(tensor));
+    }
+    return inputs;
+}
+
+std::unique_ptr<Backend> backend_of(Math math, const std::string& tile = {}) {
+    VulkanOptions options = test::test_vulkan_options(math);
+    options.matmul_tile = tile;
+    return make_vulkan_backend(options);
+}
+
+std::vector<double> product_of(Backend& backend, const PackedCase& product,
+                               std::int64_t population = 1) {
+    const Graph graph = packed_graph(product);
+    return evaluate(backend, graph, population, inputs_of(graph, population))[0].elements;
+}
+
+/// Whole groups of chains, the end of one, rows that are no whole vectors, and one chain.
+std::vector<PackedCase> long_products() {
+    std::vector<PackedCase> cases;
+    for (const std::int64_t k : {1023, 1024, 1025, 1100, 2048, 3001})
+        cases.push_back({Dtype::int8, 3, 5, k});
+    cases.push_back({Dtype::uint4, 1, 33, 1480});
+    cases.push_back({Dtype::float16, 2, 3, 1056});
+    cases.push_back({Dtype::binary, 1, 34, 1250});
+    cases.push_back({Dtype::q4_0, 5, 4, 5130, true, true});
+    return cases;
+}
+
+TEST(VulkanPackedMatmul, IsNearTheReferenceWhereSumsAreLong) {
+    const auto backend = backend_of(Math::fast);
+    const auto reference = make_reference_backend(Precision::f64);
+    for (const PackedCase& product : long_products()) {
+        SCOPED_TRACE(product.label());
+        const std::vector<double> actual = product_of(*backend, product);
+        const std::vector<double> expected = product_of(*reference, product);
+        double largest = 0.0;
+        for (const double element : expected) largest = std::max(largest, std::abs(element));
+        for (std::size_t i = 0; i < expected.size(); ++i)
+            ASSERT_NEAR(actual[i], expected[i], 1e-5 * largest) << "element " << i;
+    }
+}
+
+TEST(VulkanPackedMatmul, HasTheBitsOfTheReferenceInStrictMath) {
+    const auto backend = backend_of(Math::strict);
+    const auto reference = make_reference_backend(Precision::f32);
+    for (const PackedCase& product :
+         {PackedCase{Dtype::int8, 3, 5, 1100, true, true}, PackedCase{Dtype::uint4, 1, 33, 1480}})
+        EXPECT_EQ(first_difference(product_of(*backend, product), product_of(*reference, product)),
+                  -1)
+            << product.label();
+}
+
+TEST(VulkanPackedMatmul, HasTheBitsOfAnyTileWhereSumsAreLong) {
+    std::vector<std::string> names{"32x32x8"};
+    if (!test::test_vulkan_device().software())
+        names.insert(names.end(), {"64x128x16", "4x128x16"});
+    for (const std::string& tile : names) {
+        const auto chains = backend_of(Math::fast);
+        const auto tiles = backend_of(Math::fast, tile);
+        for (const PackedCase& product : long_products())
+            EXPECT_EQ(first_difference(product_of(*chains, product), product_of(*tiles, product)),
+                      -1)
+                << product.label() << " in " << tile;
+    }
+}
+
+TEST(VulkanPackedMatmul, DoesNotDependOnTheRowsAndIndividualsBesideARow) {
+    const auto backend = backend_of(Math::fast);
+    const PackedCase one{Dtype::int4, 1, 37, 2100, true, true};
+    const std::vector<double> alone = product_of(*backend, one);
+    for (const std::int64_t m : {2, 4, 7, 40}) {
+        PackedCase more = one;
+        more.m = m;
+        std::vector<double> first = product_of(*backend, more);
+        first.resize(alone.size());
+        EXPECT_EQ(first_difference(first, alone), -1) << m << " rows";
+    }
+    std::vector<double> first = product_of(*backend, one, 9);
+    first.resize(alone.size());
+    EXPECT_EQ(first_difference(first, alone), -1);
+}
+
+TEST(VulkanPackedMatmul, HasTheBitsOfItsEpilogueAlone) {
+    const auto fused = backend_of(Math::fast);
+    VulkanOptions options = test::test_vulkan_options(Math::fast);
+    options.fuse = false;
+    const auto apart = make_vulkan_backend(options);
+    for (const std::int64_t k : {40, 1100})
+        for (const bool bias : {false, true}) {
+            const PackedCase product{Dtype::uint4, 3, 10, k, bias, true};
+            EXPECT_EQ(
+                first_difference(product_of(*fused, product, 2), product_of(*apart, product, 2)),
+                -1)
+                << product.label();
+        }
+}
+
+}  // namespace
+}  // namespace cambrian::packed_matmul_test
