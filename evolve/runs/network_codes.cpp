@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
@@ -146,6 +147,13 @@ NetworkFile from_inference(Safetensors content, std::string_view source) {
         if (slot) slot->formats.weights = Dtype::float32;
     file.genome.blueprint.head_formats.weights = Dtype::float32;
     return file;
+}
+
+NetworkFile read_to_answer(const std::filesystem::path& path) {
+    if (path.extension() != ".safetensors") return read_network(path);
+    Safetensors content = read_safetensors(path);
+    return holds_codes(content) ? from_inference(std::move(content), path.string())
+                                : from_safetensors(content, std::nullopt, path.string());
 }
 
 }  // namespace cambrian::distributed

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string_view>
 
 #include "cambrian/engine/io/safetensors.hpp"
@@ -21,5 +22,9 @@ namespace cambrian::distributed {
 /// in the text of an InputError: every tensor must be there in its type and shape, and nothing
 /// else.
 [[nodiscard]] NetworkFile from_inference(Safetensors content, std::string_view source);
+
+/// The network of a .cmb, or of safetensors with masters or codes, for those that only ask what it
+/// answers. Throws InputError as their readers do.
+[[nodiscard]] NetworkFile read_to_answer(const std::filesystem::path& path);
 
 }  // namespace cambrian::distributed

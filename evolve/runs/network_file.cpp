@@ -160,6 +160,11 @@ NetworkFile decode_network(std::span<const std::byte> bytes, const std::string& 
 }
 
 NetworkFile read_network(const std::filesystem::path& path) {
+    if (path.extension() == ".safetensors")
+        throw InputError(fmt::format(
+            "{} is a safetensors file (a .cmb is read here) convert it: cambrian convert {} {}",
+            path.string(), path.string(),
+            std::filesystem::path(path).replace_extension(".cmb").string()));
     return decode_network(read_file(path), path.string());
 }
 

@@ -6,6 +6,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
+#include "cambrian/evolve/runs/network_codes.hpp"
 #include "cambrian/launch/commands/checkpoint_members.hpp"
 
 namespace cambrian::launch {
@@ -28,7 +29,7 @@ std::vector<SourceNetwork> read_source_networks(const CommandContext& context,
     std::vector<SourceNetwork> all;
     for (const std::string& source : sources) {
         if (!is_checkpoint(source)) {
-            all.push_back({source, source, distributed::read_network(source)});
+            all.push_back({source, source, distributed::read_to_answer(source)});
             continue;
         }
         const CheckpointMembers members = read_checkpoint_members(context, source);

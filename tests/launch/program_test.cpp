@@ -294,6 +294,16 @@ TEST(Program, CheckSaysWhetherANetworkIsRight) {
     const std::string file = directory.file("network.cmb");
     EXPECT_EQ(run({"convert", config, file}).code, 0);
     EXPECT_EQ(run({"check", file, "--set", "engine.backend=cpu"}).code, 0);
+    // Rounding has no slope: formats are left out, and that is said.
+    EXPECT_EQ(result.err.find("number formats"), std::string::npos);
+    const Result rounded = run({"check", directory.write("int8.json", R"({"network": {"input": [3],
+        "dtype": "int8", "activation_dtype": "int8", "layers": [{"type": "dense", "out": 2}]}})"),
+                                "--all", "--json", "--set", "engine.backend=cpu"});
+    EXPECT_EQ(rounded.code, 0) << rounded.err;
+    EXPECT_THAT(rounded.err, HasSubstr("number formats of 1 layer are left out"));
+    const auto checked = nlohmann::json::parse(rounded.out);
+    for (const auto& tensor : checked.at("tensors"))
+        EXPECT_GT(tensor.at("largest").get<double>(), 0.0) << tensor.at("name");
     const Result other = run({"check", file, "--set", "population.size=3"});
     EXPECT_EQ(other.code, 2);
     EXPECT_THAT(other.err, HasSubstr("set keys such as engine.backend"));

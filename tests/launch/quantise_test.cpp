@@ -103,6 +103,32 @@ TEST_F(Quantise, InferenceNeedsNoMasters) {
         HasSubstr("lacks tensor \"slot.0.weight.scales\" (its structure has a number format"));
 }
 
+TEST_F(Quantise, WhoAsksForAnswersReadsCodes) {
+    const std::string best = evolved("masters", {});
+    const std::string formatted = directory_.file("int8.cmb");
+    const std::string codes = directory_.file("int8.safetensors");
+    ASSERT_EQ(run({"quantise", best, "--dtype", "int8", "-o", formatted}).code, 0);
+    ASSERT_EQ(run({"convert", best, codes, "--inference", "--dtype", "int8"}).code, 0);
+    // All but the line that names the file.
+    const auto evaluated = [&](const std::string& network) {
+        const Result result = run({"evaluate", network});
+        EXPECT_EQ(result.code, 0) << result.err;
+        std::string text = result.out;
+        for (std::size_t at = 0; (at = text.find(network, at)) != std::string::npos;)
+            text.replace(at, network.size(), "network");
+        return text;
+    };
+    EXPECT_EQ(evaluated(codes), evaluated(formatted));
+    for (const char* command : {"inspect", "check"}) {
+        const Result result = run({command, codes});
+        EXPECT_EQ(result.code, 0) << command << ": " << result.err;
+    }
+    EXPECT_EQ(run({"compare", codes, formatted}).code, 0);
+    const Result spliced = run({"splice", codes, best, "-o", directory_.file("child.cmb")});
+    EXPECT_NE(spliced.code, 0);
+    EXPECT_THAT(spliced.err, HasSubstr("is a safetensors file (a .cmb is read here) convert it"));
+}
+
 TEST_F(Quantise, FormatsEvolveAndBytesAreAnObjective) {
     const auto bytes = [&](const std::string& name, const char* weight) {
         const std::string best =

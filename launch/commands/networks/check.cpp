@@ -4,12 +4,13 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
-#include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/evolve/runs/network_codes.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/config/experiment_reader.hpp"
 #include "cambrian/launch/convert/network_source.hpp"
@@ -22,8 +23,9 @@ namespace fs = std::filesystem;
 
 /// A network of a file, or fresh weights for what a config describes.
 evolve::Genome genome_of(const CommandContext& context, const CheckOptions& options) {
-    if (fs::path(options.network).extension() == ".cmb")
-        return distributed::read_network(options.network).genome;
+    const fs::path extension = fs::path(options.network).extension();
+    if (extension == ".cmb" || extension == ".safetensors")
+        return distributed::read_to_answer(options.network).genome;
     const NetworkSource source = network_source(options.network, context.tasks, context.genomes);
     RandomStream rng(random_key(options.check.seed, "check.weights"), 0);
     return evolve::sample_genome(source.blueprint, rng, 0);
@@ -37,6 +39,20 @@ void check_overrides(const std::vector<std::string>& overrides) {
                 "--set has {} (a check takes nothing of a run but its engine) set keys such as "
                 "engine.backend",
                 shortened(assignment)));
+}
+
+/// Takes the number formats out of a network, whose rounding has no slope: one that was measured
+/// would be zero nearly everywhere. Says how many layers had some.
+int leave_formats_out(Blueprint& blueprint) {
+    int layers = 0;
+    const auto clear = [&](LayerFormats& formats) {
+        layers += formats.is_plain() ? 0 : 1;
+        formats = {};
+    };
+    for (std::optional<Slot>& slot : blueprint.slots)
+        if (slot) clear(slot->formats);
+    clear(blueprint.head_formats);
+    return layers;
 }
 
 /// JSON has no infinity.
@@ -95,7 +111,13 @@ std::string text_of(const CheckReport& report) {
 
 int check_command(const CommandContext& context, const CheckOptions& options) {
     check_overrides(options.overrides);
-    const evolve::Genome genome = genome_of(context, options);
+    evolve::Genome genome = genome_of(context, options);
+    if (const int layers = leave_formats_out(genome.blueprint); layers > 0)
+        context.err << fmt::format(
+            "note: number formats of {} layer{} are left out (rounding has no slope; training "
+            "passes "
+            "gradients through it): what is checked computes in float\n",
+            layers, layers == 1 ? "" : "s");
     CheckSettings settings = options.check;
     if (options.all) settings.samples = 0;
     const auto backend =

@@ -11,7 +11,7 @@
 #include "cambrian/evolve/genome/distance.hpp"
 #include "cambrian/evolve/genome/dna.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
-#include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/evolve/runs/network_codes.hpp"
 #include "cambrian/launch/commands/checkpoint_members.hpp"
 #include "cambrian/launch/commands/grouping.hpp"
 #include "cambrian/launch/commands/network_sources.hpp"
@@ -36,7 +36,7 @@ std::vector<NamedGenome> read_genomes(const CommandContext& context,
     std::vector<NamedGenome> all;
     for (const std::string& source : sources) {
         if (!is_checkpoint(source)) {
-            all.push_back({source, distributed::read_network(source).genome});
+            all.push_back({source, distributed::read_to_answer(source).genome});
             continue;
         }
         const CheckpointMembers members = read_checkpoint_members(context, source);

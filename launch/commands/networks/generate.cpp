@@ -13,7 +13,7 @@
 #include "cambrian/engine/generation/generator.hpp"
 #include "cambrian/engine/generation/stop_words.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
-#include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/evolve/runs/network_codes.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/engine_keys.hpp"
 #include "cambrian/launch/convert/text_network.hpp"
@@ -51,7 +51,7 @@ std::vector<std::string> prompts_of(const GenerateOptions& options) {
 std::vector<NetworkFile> networks_of(const std::vector<std::string>& paths) {
     std::vector<NetworkFile> networks;
     for (const std::string& path : paths) {
-        networks.push_back(distributed::read_network(path));
+        networks.push_back(distributed::read_to_answer(path));
         if (networks.back().genome.blueprint != networks.front().genome.blueprint)
             throw InputError(fmt::format(
                 "{} and {} differ in structure (one program continues the texts of all networks) "

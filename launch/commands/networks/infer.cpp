@@ -88,16 +88,6 @@ std::string prepared_notes(const PreparedRows& rows, const std::vector<RowsAtOnc
     return text + '\n';
 }
 
-/// A network with masters, or one of codes alone.
-distributed::NetworkFile read_for_inference(const std::string& path) {
-    if (std::filesystem::path(path).extension() != ".safetensors")
-        return distributed::read_network(path);
-    Safetensors content = read_safetensors(path);
-    return distributed::holds_codes(content)
-               ? distributed::from_inference(std::move(content), path)
-               : distributed::from_safetensors(content, std::nullopt, path);
-}
-
 /// A network with the rows as it reads them, and what it gives.
 struct Answering {
     std::string name;
@@ -212,7 +202,7 @@ int infer_command(const CommandContext& context, const InferOptions& options) {
     // Before the rows: standard input is not waited for where a network cannot be read.
     std::vector<distributed::NetworkFile> files;
     for (const std::string& network : options.networks)
-        files.push_back(read_for_inference(network));
+        files.push_back(distributed::read_to_answer(network));
     const CsvFile input =
         options.input == "-" ? CsvFile(std::cin, "standard input") : CsvFile(options.input);
     const auto backend = make_backend(

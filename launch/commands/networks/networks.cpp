@@ -11,6 +11,7 @@
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/genome/distance.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
+#include "cambrian/evolve/runs/network_codes.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/evolve/variation/graft/graft.hpp"
 #include "cambrian/evolve/variation/neat/neat_crossover.hpp"
@@ -139,7 +140,7 @@ void print_dna(std::ostream& out, const evolve::SpliceReport& report) {
 }  // namespace
 
 int inspect_command(const CommandContext& context, const InspectOptions& options) {
-    const distributed::NetworkFile file = distributed::read_network(options.network);
+    const distributed::NetworkFile file = distributed::read_to_answer(options.network);
     const Network network(file.genome.blueprint);
     if (options.json) {
         // Names of columns come from files and may be of any encoding.
