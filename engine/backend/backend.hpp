@@ -63,9 +63,10 @@ struct ArithmeticFingerprint {
     std::string kind;  ///< "cpu", "reference", "vulkan".
     std::string
         device;  ///< Processor or GPU name; empty under strict math, where it does not matter.
-    std::string library;  ///< Kernels of contractions, or driver; empty under strict math.
-    std::string math;     ///< "fast" or "strict".
-    std::string build;    ///< Version of the arithmetic: changes when any kernel's bits change.
+    /// Kernels of contractions, or driver and number of the kernels; empty under strict math.
+    std::string library;
+    std::string math;   ///< "fast" or "strict".
+    std::string build;  ///< Version of the arithmetic: changes when any kernel's bits change.
     bool operator==(const ArithmeticFingerprint&) const = default;
     [[nodiscard]] std::string text() const;
 };

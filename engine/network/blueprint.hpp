@@ -113,10 +113,12 @@ struct Blueprint {
 /// {"type": ..}} (builders.hpp) stands for layers and links. "dtype" and "activation_dtype" are the
 /// formats of all layers that have none of their own. A key "initial" is the caller's.
 /// @param time whether the network is asked in steps, for builders that may choose a state.
+/// @param steps of the longest sequence, where it is known, for those that choose how much they see.
 /// Throws ConfigError or ShapeError naming key, slot, layer and both shapes.
 [[nodiscard]] Blueprint blueprint_from_json(const nlohmann::json& network,
                                             std::int64_t input_features,
-                                            std::int64_t output_features, bool time = true);
+                                            std::int64_t output_features, bool time = true,
+                                            std::int64_t steps = 0);
 /// The formats of "dtype" and "activation_dtype" of a network section, for all layers of a
 /// blueprint that have none of their own.
 void apply_formats(Blueprint& blueprint, const nlohmann::json& network);

@@ -34,6 +34,8 @@ struct TaskSignature {
     std::int64_t observations = 0;
     std::int64_t outputs = 0;
     bool time = false;  ///< Networks see steps in order, so state makes sense.
+    /// Of the longest sequence, where these are data; 0: of episodes, or not known.
+    std::int64_t steps = 0;
     bool stochastic =
         false;  ///< Train fitness depends on the generation's draws: elites are evaluated again.
     bool validates = false;  ///< Has a validation phase.

@@ -135,7 +135,7 @@ Blueprint described_network(const Json& network, const evolve::TaskSignature& ta
     for (const char* key : {"layers", "grid", "links", "input", "mode", "build", "dtype",
                             "activation_dtype", "init", "init_scale"})
         if (network.contains(key)) structure[key] = nlohmann::json(network[key]);
-    return blueprint_from_json(structure, task.observations, task.outputs, task.time);
+    return blueprint_from_json(structure, task.observations, task.outputs, task.time, task.steps);
 }
 
 Founder make_founder(const ResolvedConfig& config, const evolve::Task& task,

@@ -44,6 +44,7 @@ Shape matrix_shape(const OperandInfos& operands, std::size_t first, const Packed
 }
 
 void check_packed_types(const OperandInfos& operands, std::size_t first) {
+    if (operands.size() <= first) reject("it lacks operands", "pass the parts of a packed matrix");
     if (operands[first].type != ValueType::integer)
         reject("codes are words, not " + std::string(name(operands[first].type)), "pass integers");
     for (std::size_t i = 0; i < operands.size(); ++i)

@@ -253,7 +253,7 @@ void add_rules(AnyLayer& layer, const ParameterRules& rules) {
 }
 
 Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
-                              std::int64_t output_features, bool time) {
+                              std::int64_t output_features, bool time, std::int64_t steps) {
     static constexpr std::array<std::string_view, 11> keys{
         "layers",           "grid", "links",     "input", "mode", "build", "initial", "dtype",
         "activation_dtype", "init", "init_scale"};
@@ -264,6 +264,7 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
                             .output_features = output_features,
                             .input_shape = read_input(find(network, "input"), input_features),
                             .time = time,
+                            .steps = steps,
                             .grid = {},
                             .mode = read_mode(network)}),
             network);

@@ -215,13 +215,16 @@ std::vector<AnyLayer> layers_of(const Transformer& settings, const NetworkEnds& 
         append_dropout(residual.layers, settings.dropout);
         return residual;
     };
+    std::int64_t window = settings.window;
+    if (settings.causal && window == 0 && ends.steps > MultiHeadAttention::default_window)
+        window = ends.steps;
     for (std::int64_t i = 0; i < settings.blocks; ++i) {
         layers.emplace_back(block(MultiHeadAttention{.features = features,
                                                      .heads = settings.heads,
                                                      .kv_heads = settings.kv_heads,
                                                      .causal = settings.causal,
                                                      .rope_base = settings.rope_base,
-                                                     .window = settings.window}));
+                                                     .window = window}));
         layers.emplace_back(block(Swiglu{.features = features, .hidden = settings.hidden}));
     }
     append_norm(layers, settings.norm, features);

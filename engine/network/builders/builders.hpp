@@ -21,8 +21,9 @@ namespace cambrian {
 struct NetworkEnds {
     std::int64_t input_features = 0;
     std::int64_t output_features = 0;
-    Shape input_shape{};  ///< As of a blueprint; empty: a vector, or for the builder to choose.
-    bool time = true;     ///< Whether there are steps in time, so that a state means something.
+    Shape input_shape{};     ///< As of a blueprint; empty: a vector, or for the builder to choose.
+    bool time = true;        ///< Whether there are steps in time, so that a state means something.
+    std::int64_t steps = 0;  ///< Of the longest sequence, where that is known.
     std::optional<GridSize> grid{};     ///< None: for the builder to choose.
     std::optional<NetworkMode> mode{};  ///< None: for the builder to choose.
 };
@@ -130,8 +131,9 @@ struct Transformer {
     std::int64_t kv_heads = 0;  ///< 0: as many as heads.
     std::int64_t hidden = 0;    ///< Of swiglu; 0: twice the features.
     bool causal = true;
-    float rope_base = 0.0F;         ///< 0: positions are not told.
-    std::int64_t window = 0;        ///< Positions that causal attention sees; 0: 128.
+    float rope_base = 0.0F;  ///< 0: positions are not told.
+    /// Positions that causal attention sees; 0: 128, or all of a longer sequence that is data.
+    std::int64_t window = 0;
     std::int64_t vocabulary = 0;    ///< The input holds ids below it; 0: it holds features.
     std::string norm = "rms_norm";  ///< Or layer_norm.
     float dropout = 0.0F;           ///< Rate after attention and swiglu; 0: none.

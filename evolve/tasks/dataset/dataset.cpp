@@ -77,6 +77,7 @@ class DatasetTask final : public Task, public LabelledTask {
         return {.observations = inputs[-1],
                 .outputs = learning_.data.outputs,
                 .time = inputs.rank() == 3,
+                .steps = inputs.rank() == 3 ? inputs[1] : 0,
                 .stochastic = rows_drawn_ > 0,
                 .validates = learning_.data.validation.rows() > 0,
                 .tests = learning_.data.test.rows() > 0,

@@ -24,6 +24,7 @@ class BitsTask final : public Task, public LabelledTask {
         return {.observations = parts_.train.inputs.shape[-1],
                 .outputs = parts_.train.targets.shape[-1],
                 .time = sequences(),
+                .steps = sequences() ? parts_.train.inputs.shape[1] : 0,
                 .validates = parts_.validation.rows() > 0,
                 .tests = parts_.test.rows() > 0};
     }

@@ -31,6 +31,7 @@ class SeriesTask final : public Task {
         return {.observations = parts_[0].samples.inputs.shape[2],
                 .outputs = 1,
                 .time = true,
+                .steps = parts_[0].samples.inputs.shape[1],
                 .validates = has(Phase::validation),
                 .tests = has(Phase::test),
                 .loss = true};

@@ -36,6 +36,7 @@ class TableTask final : public Task, public LabelledTask {
         return {.observations = static_cast<std::int64_t>(data_.inputs.size()),
                 .outputs = outputs(),
                 .time = settings_.sequence_length > 0,
+                .steps = settings_.sequence_length,
                 .stochastic = draws_rows_,
                 .validates = !data_.validation.empty(),
                 .tests = !data_.test.empty(),

@@ -28,11 +28,10 @@ class PackedMatmulKernel : public Kernel {
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         const MatmulOperands::Size size = operands_.size(frame);
-        // A software device has one kernel for all, because it compiles for longer than it
-        // computes.
-        const bool is_few = resources_.matmul_tile.empty() &&
-                            (size.m <= FewRows::max_rows || resources_.device.limits().software ||
-                             operands_.k() > max_turns(resources_));
+        // A software device has no tiles, because it compiles for longer than it computes.
+        const bool is_few = operands_.k() > max_turns(resources_) ||
+                            (resources_.matmul_tile.empty() &&
+                             (size.m <= FewRows::max_rows || resources_.device.limits().software));
         if (is_few && in_chains_)
             chains_.record(recorder, frame, operands_, size);
         else if (is_few && few_rows_.fits())

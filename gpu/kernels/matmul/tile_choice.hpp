@@ -56,7 +56,8 @@ const Tile& tile_of_name(std::span<const Tile> tiles, std::string_view name,
 }
 
 /// How a matrix product is cut into workgroups and invocations. Every element is summed in the
-/// order of k by one invocation whatever the tile, so the choice never changes a bit.
+/// order of k (or of shaders/packed/chains.glsl) by one invocation whatever the tile, so the choice
+/// never changes a bit.
 struct MatmulTile {
     std::string_view name;
     std::uint32_t rows = 0;     ///< Of the result, for a workgroup; 0: no tiles, one element for

@@ -10,7 +10,8 @@
 // Products of few rows with a matrix in codes whose sums are long, in fast math: chains (chains.glsl) are added up
 // side by side. Four neighbours read four rows of the matrix together, each a piece of each row, and have a chain
 // each; 32 neighbours have 32 rows, and parts of a workgroup different groups of chains. Codes are read a piece ahead
-// of the sums, and x stands in shared memory. The tile is `rows` by 32 columns. Push as in matmul.glsl.
+// of the sums, and x stands in shared memory. The tile is `rows` by 32 columns. Push as in matmul.glsl, but for words
+// 5 and 13: this dispatch adds the groups from the one up to the other to those before.
 
 layout(constant_id = 1) const uint packed_kind = 0U;
 layout(constant_id = 2) const uint packed_bits = 8U;
@@ -182,6 +183,19 @@ void add_chains(uint first_group) {
     }
 }
 
+// Those of the groups before.
+void load_totals(uint individual, uint first_column) {
+    Reals result = Reals(push.address[2] + individual_bytes(individual, push.word[8]));
+    [[unroll]] for (uint e = 0U; e < own_elements; ++e) {
+        uint element = gl_LocalInvocationIndex + e * threads;
+        uint row = first_row + element / columns;
+        uint column = first_column + element % columns;
+        totals[e] = 0.0F;
+        if (push.word[5] > 0U && element < elements && row < push.word[0] && column < push.word[1])
+            totals[e] = result.at[row * push.word[1] + column];
+    }
+}
+
 void store_results(uint individual, uint first_column) {
     Reals result = Reals(push.address[2] + individual_bytes(individual, push.word[8]));
     [[unroll]] for (uint e = 0U; e < own_elements; ++e) {
@@ -189,8 +203,11 @@ void store_results(uint individual, uint first_column) {
         uint row = first_row + element / columns;
         uint column = first_column + element % columns;
         if (element >= elements || row >= push.word[0] || column >= push.word[1]) continue;
-        float sum = finished(totals[e]);
-        ADD_EPILOGUE(sum, individual, column)
+        float sum = totals[e];
+        if (push.word[13] * group_numbers >= push.word[2]) {
+            sum = finished(sum);
+            ADD_EPILOGUE(sum, individual, column)
+        }
         result.at[row * push.word[1] + column] = sum;
     }
 }
@@ -214,9 +231,8 @@ void main() {
         own_zero_points[own] = matrix.zero_points + first_block;
         if (packed_group == packed_row) scalings[own] = packed_scaling(matrix, row, 0U);
     }
-    [[unroll]] for (uint e = 0U; e < own_elements; ++e) totals[e] = 0.0F;
-    uint groups = (push.word[2] + group_numbers - 1U) / group_numbers;
-    [[dont_unroll]] for (uint first_group = 0U; first_group < groups; first_group += parts) {
+    load_totals(individual, first_column);
+    [[dont_unroll]] for (uint first_group = push.word[5]; first_group < push.word[13]; first_group += parts) {
         [[unroll]] for (uint s = 0U; s < own_rows * rows; ++s) sums[s] = 0.0F;
         load_piece(piece_begin(first_group + part, chain, 0U));
         [[dont_unroll]] for (uint first = 0U; first < chain_pieces; first += stage) {

@@ -204,6 +204,20 @@ std::string refusal(const char* network, std::int64_t inputs = 4, bool time = tr
     return "nothing";
 }
 
+TEST(BuilderSettings, AttentionSeesAllOfASequenceThatIsKnown) {
+    const auto window = [](const char* network, std::int64_t steps) {
+        const Blueprint blueprint = blueprint_from_json(json::parse(network), 4, 3, true, steps);
+        const std::string text = network_section(blueprint).dump();
+        return text.substr(text.find("\"window\":"), 13);
+    };
+    const char* automatic = R"({"build": {"type": "transformer"}})";
+    EXPECT_EQ(window(automatic, 300).substr(0, 12), "\"window\":300");
+    EXPECT_EQ(window(automatic, 0).substr(0, 12), "\"window\":128");
+    EXPECT_EQ(window(automatic, 64).substr(0, 12), "\"window\":128");
+    const char* given = R"({"build": {"type": "transformer", "window": 50}})";
+    EXPECT_EQ(window(given, 300).substr(0, 11), "\"window\":50");
+}
+
 TEST(BuilderSettings, ThatCannotBeUsedAreNamed) {
     struct Bad {
         const char* network;

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -151,6 +152,36 @@ TEST(VulkanPackedMatmul, DoesNotDependOnTheRowsAndIndividualsBesideARow) {
     std::vector<double> first = product_of(*backend, one, 9);
     first.resize(alone.size());
     EXPECT_EQ(first_difference(first, alone), -1);
+}
+
+TEST(VulkanPackedMatmul, GoesOnInAnotherDispatchWhereADeviceEndsLoops) {
+    const PackedCase product{Dtype::int8, 3, 5, 9100, true, true};
+    VulkanOptions options = test::test_vulkan_options(Math::fast);
+    const std::vector<double> whole = product_of(*make_vulkan_backend(options), product);
+    options.max_turns = 64;
+    const auto cut = make_vulkan_backend(options);
+    EXPECT_EQ(first_difference(product_of(*cut, product), whole), -1);
+    options.matmul_tile = "32x32x8";
+    const auto with_tile = make_vulkan_backend(options);
+    EXPECT_EQ(first_difference(product_of(*with_tile, product), whole), -1);
+}
+
+TEST(VulkanPackedMatmul, AddsUpLongerSumsThanADeviceLoops) {
+    constexpr std::int64_t k = 3'000'000;
+    const PackedAttribute packed{.dtype = Dtype::binary, .length = k};
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {5, k});
+    const std::array parts{graph.input("words", ValueType::integer, {1, packed_words(packed)}),
+                           graph.input("scales", ValueType::real, {1, scales_of_row(packed)})};
+    graph.output(matmul(x, unpack(parts, packed), false, true));
+    Tensor ones(ValueType::real, {5, k});
+    std::ranges::fill(ones.elements, 1.0);
+    Tensor scale(ValueType::real, {1, 1});
+    scale.elements[0] = 1.0;
+    const std::array inputs{ones, Tensor(ValueType::integer, {1, packed_words(packed)}), scale};
+    const auto backend = backend_of(Math::fast);
+    const std::vector<Tensor> results = evaluate(*backend, graph, 1, inputs);
+    EXPECT_EQ(results[0].elements, std::vector<double>(5, k));
 }
 
 TEST(VulkanPackedMatmul, HasTheBitsOfItsEpilogueAlone) {

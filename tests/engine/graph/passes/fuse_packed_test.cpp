@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/packed_rows.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
@@ -35,6 +36,19 @@ TEST(FusePacked, LeavesNoValueOfTheNumbersOfAMatrixThatRowsAreMultipliedWith) {
     EXPECT_EQ(count(fused, Op::packed_matmul), 2);
     EXPECT_EQ(count(fused, Op::unpack), 0);
     EXPECT_EQ(count(fused, Op::matmul), 0);
+}
+
+TEST(FusePacked, ProductsThatLackOperandsAreRefused) {
+    MatmulEpilogueAttribute epilogue{{false, true}, false, false};
+    epilogue.packed = packed;
+    Graph graph;
+    const std::array x{graph.input("x", ValueType::real, {5, 40})};
+    for (const std::size_t count : {0U, 1U}) {
+        const auto operands = std::span(x).first(count);
+        EXPECT_THROW(static_cast<void>(graph.add(Op::packed_matmul, operands, packed)), ShapeError);
+        EXPECT_THROW(static_cast<void>(graph.add(Op::matmul_epilogue, operands, epilogue)),
+                     ShapeError);
+    }
 }
 
 TEST(FusePacked, GathersRowsOfATableAsCodes) {
