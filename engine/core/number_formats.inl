@@ -44,14 +44,17 @@ CAMBRIAN_CODEC(uint, encode_small_float)(float x, int bias, int fraction_bits, u
     return magnitude > exponent_mask ? not_a_number : with_sign;
 }
 
-// The number of a code; `infinity` is that of the positive one, or `sign` where there is none.
+// The number of a code; `infinity` is that of the positive one, or `sign` where there is none. With the exponent of
+// the format's own bias a subnormal reads as t = 2^-bias (1 + f), where 2^(1 - bias) f is meant: 2 t - 2^(1 - bias),
+// which of any other number is no less than t. So a minimum decodes both, without subnormals of float32.
 CAMBRIAN_CODEC(float, decode_small_float)(uint code, int bias, int fraction_bits, uint sign,
                                           uint largest, uint infinity) {
     uint magnitude = code & (sign - 1U);
-    uint normal = (magnitude << uint(23 - fraction_bits)) + (uint(127 - bias) << 23);
-    float step = bits_to_float(uint(128 - bias - fraction_bits) << 23);
-    uint subnormal = float_to_bits(float(int(magnitude)) * step);
-    uint finite = (magnitude >> uint(fraction_bits)) == 0U ? subnormal : normal;
+    uint field = (magnitude << uint(23 - fraction_bits)) + (uint(127 - bias) << 23);
+    float read = bits_to_float(field);
+    CAMBRIAN_PRECISE float twice = read + read;
+    CAMBRIAN_PRECISE float subnormal = twice - bits_to_float(uint(128 - bias) << 23);
+    uint finite = float_to_bits(subnormal < read ? subnormal : read);
     uint number = magnitude == infinity ? exponent_mask : finite;
     uint with_sign = (code & sign) != 0U ? number | sign_mask : number;
     bool invalid = magnitude > largest && magnitude != infinity;

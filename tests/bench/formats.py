@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Prints what each number format makes of a trained network, and what evolution makes of formats.
 
-Usage: formats.py path/to/cambrian [--config CONFIG] [--trained] [--front] [--device D]
+Usage: formats.py path/to/cambrian [--config CONFIG] [--trained] [--evolved] [--front] [--device D]
 
 Trains CONFIG (configs/train_digits.json, which needs DIGITS_DATA) once, and judges the network in every
 format: bytes beside float32, the least cosine of a tensor, accuracy as it is and after calibration on the
-training data. --trained adds a training of its own in each format, --device D whether that GPU (software:
-Mesa's) answers as the CPU does under strict math. --front evolves configs/parity.json with formats as genes
+training data. --trained adds a training of its own in each format, --evolved the fitness (of 16) of an evolution of
+configs/parity.json in it, --device D whether that GPU (software: Mesa's) answers as the CPU does under strict math. --front evolves configs/parity.json with formats as genes
 and several prices of a byte, and prints what comes of it: fitness of the task and bytes.
 """
 import argparse
@@ -47,12 +47,21 @@ def same_on(program, network, device):
     return texts[0] == texts[1]
 
 
+def evolved(program, name, directory):
+    """Fitness on the task of the champion of a run whose networks have that format."""
+    run(program, "evolve", CONFIGS / "parity.json", "--set", f"run.directory={directory}", "--set", f"network.dtype={name}",
+        "--set", "run.stop.solved=null", "--set", "run.stop.generations=150")
+    text = run(program, "evaluate", directory / "best.cmb", "--phase", "train")
+    return f"{float(re.search('fitness ([-0-9.e]+)', text).group(1)):.3f}"
+
+
 def formats(program, arguments, folder):
     text = run(program, "train", arguments.config, "--set", f"run.directory={folder / 'float32'}")
     best = folder / "float32" / "best.cmb"
     print(f"{arguments.config}: test accuracy in float32 {test_accuracy(text):.2f} %\n")
     titles = ["format", "of float32", "least cosine", "accuracy", "calibrated"]
     titles += ["trained in it"] if arguments.trained else []
+    titles += ["evolved in it, of 16"] if arguments.evolved else []
     titles += ["GPU = CPU"] if arguments.device else []
     print("| " + " | ".join(titles) + " |\n|" + "---|" * len(titles))
     for name in FORMATS:
@@ -66,6 +75,8 @@ def formats(program, arguments, folder):
             trained = run(program, "train", arguments.config, "--set", f"run.directory={folder / ('train-' + name)}",
                           "--set", f"network.dtype={name}")
             cells.append(f"{test_accuracy(trained):.2f}")
+        if arguments.evolved:
+            cells.append(evolved(program, name, folder / f"evolve-{name}"))
         if arguments.device:
             cells.append("yes" if same_on(program, network, arguments.device) else "NO")
         print("| " + " | ".join(cells) + " |", flush=True)
@@ -89,6 +100,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--config", default=CONFIGS / "train_digits.json")
     parser.add_argument("--trained", action="store_true")
+    parser.add_argument("--evolved", action="store_true")
     parser.add_argument("--front", action="store_true")
     parser.add_argument("--device")
     arguments = parser.parse_args()

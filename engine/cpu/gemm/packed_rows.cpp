@@ -34,36 +34,12 @@ struct Natural {
         return static_cast<float>(code - zero_point);
     }
 };
-/// Floats of 16 bits.
-template <float (*Decode)(std::uint32_t)>
-struct HalfFloat {
-    static constexpr std::uint32_t bits = 16;
+/// Floats of few bits.
+template <std::uint32_t Bits, float (*Decode)(std::uint32_t)>
+struct SmallFloat {
+    static constexpr std::uint32_t bits = Bits;
     static float number(std::int32_t code, std::int32_t) {
         return Decode(static_cast<std::uint32_t>(code));
-    }
-};
-/// Of 8 bits: a look at a table is faster than to decode.
-template <float (*Decode)(std::uint32_t)>
-struct SmallFloat {
-    static constexpr std::uint32_t bits = 8;
-    static float number(std::int32_t code, std::int32_t) {
-        static const auto table = [] {
-            std::array<float, 256> numbers;
-            for (std::uint32_t i = 0; i < numbers.size(); ++i) numbers[i] = Decode(i);
-            return numbers;
-        }();
-        return table[static_cast<std::size_t>(code)];
-    }
-};
-/// float4_e2m1fn: twice the number is whole, 0 1 2 3 4 6 8 12.
-struct Quarters {
-    static constexpr std::uint32_t bits = 4;
-    static float number(std::int32_t code, std::int32_t) {
-        const std::int32_t magnitude = code & 7;
-        const std::int32_t power = magnitude >> 1;
-        const std::int32_t normal = ((2 + (magnitude & 1)) << power) >> 1;
-        const std::int32_t twice = magnitude < 2 ? magnitude : normal;
-        return 0.5F * static_cast<float>(twice) * ((code & 8) != 0 ? -1.0F : 1.0F);
     }
 };
 struct Sign {
@@ -160,28 +136,28 @@ namespace nf = number_formats;
 using DecodeRow = void (*)(const PackedAttribute&, const PackedRows&, std::int64_t, float*);
 /// In the order of the formats; null for those that are not packed.
 constexpr std::array<DecodeRow, dtype_count> decoders{
-    nullptr,                                     // float64
-    nullptr,                                     // float32
-    decode_row<HalfFloat<nf::decode_f16>>,       // float16
-    decode_row<HalfFloat<nf::decode_bf16>>,      // bfloat16
-    decode_row<SmallFloat<nf::decode_f8_e4m3>>,  // float8_e4m3fn
-    decode_row<SmallFloat<nf::decode_f8_e5m2>>,  // float8_e5m2
-    nullptr,                                     // int64
-    nullptr,                                     // int32
-    decode_row<TwoComplement<16>>,               // int16
-    decode_row<TwoComplement<8>>,                // int8
-    nullptr,                                     // uint64
-    nullptr,                                     // uint32
-    decode_row<Natural<16>>,                     // uint16
-    decode_row<Natural<8>>,                      // uint8
-    decode_row<TwoComplement<4>>,                // int4
-    decode_row<Natural<4>>,                      // uint4
-    decode_row<Quarters>,                        // float4_e2m1fn
-    decode_row<TwoComplement<2>>,                // int2
-    decode_row<Natural<2>>,                      // uint2
-    decode_row<TwoComplement<2>>,                // ternary
-    decode_row<Sign>,                            // binary
-    decode_row<Offset>,                          // q4_0
+    nullptr,                                        // float64
+    nullptr,                                        // float32
+    decode_row<SmallFloat<16, nf::decode_f16>>,     // float16
+    decode_row<SmallFloat<16, nf::decode_bf16>>,    // bfloat16
+    decode_row<SmallFloat<8, nf::decode_f8_e4m3>>,  // float8_e4m3fn
+    decode_row<SmallFloat<8, nf::decode_f8_e5m2>>,  // float8_e5m2
+    nullptr,                                        // int64
+    nullptr,                                        // int32
+    decode_row<TwoComplement<16>>,                  // int16
+    decode_row<TwoComplement<8>>,                   // int8
+    nullptr,                                        // uint64
+    nullptr,                                        // uint32
+    decode_row<Natural<16>>,                        // uint16
+    decode_row<Natural<8>>,                         // uint8
+    decode_row<TwoComplement<4>>,                   // int4
+    decode_row<Natural<4>>,                         // uint4
+    decode_row<SmallFloat<4, nf::decode_f4_e2m1>>,  // float4_e2m1fn
+    decode_row<TwoComplement<2>>,                   // int2
+    decode_row<Natural<2>>,                         // uint2
+    decode_row<TwoComplement<2>>,                   // ternary
+    decode_row<Sign>,                               // binary
+    decode_row<Offset>,                             // q4_0
 };
 
 }  // namespace
