@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cambrian/distributed/communicator/communicator.hpp"
@@ -129,7 +130,7 @@ struct Reign {
 class CoordinatorLost : public Error {
   public:
     CoordinatorLost(const std::string& text, std::optional<Reign> known, bool excluded)
-        : Error(text), former(known), lock_excludes(excluded) {}
+        : Error(text), former(std::move(known)), lock_excludes(excluded) {}
 
     std::optional<Reign> former;  ///< Nothing where it never spoke.
     /// Whether this rank has seen the lock of the run directory held while that one, or one before
