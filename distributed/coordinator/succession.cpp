@@ -85,7 +85,7 @@ std::optional<Reign> read_reign(const fs::path& directory) {
     return reign;
 }
 
-ReignWatch::ReignWatch(fs::path directory, Reign own)
+ReignWatch::ReignWatch(const fs::path& directory, Reign own)
     : file_(directory / reign_name), own_(std::move(own)) {}
 
 void ReignWatch::check() {

@@ -24,7 +24,7 @@ void write_reign(const std::filesystem::path& directory, const Reign& reign);
 class ReignWatch {
   public:
     /// @param own what the directory says of this rank.
-    ReignWatch(std::filesystem::path directory, Reign own);
+    ReignWatch(const std::filesystem::path& directory, Reign own);
     /// Throws Deposed where the directory says that another rank coordinates since. From any
     /// thread.
     void check();
