@@ -7,6 +7,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
+#include "cambrian/gpu/kernels/matmul/few_rows.hpp"
 
 namespace cambrian::gpu {
 namespace {
@@ -15,10 +16,11 @@ namespace {
 constexpr std::uint32_t columns = 32;
 constexpr std::uint32_t chains = 4;
 constexpr std::uint32_t chain_pieces = 8;
-constexpr std::uint32_t piece_words = 36;  ///< Of x in shared memory.
-constexpr std::int64_t group_numbers = 1024;
+constexpr std::uint32_t piece = 32;
+constexpr std::uint32_t piece_words = piece + 4;  ///< Of x in shared memory.
+constexpr std::int64_t group_numbers = chains * chain_pieces * piece;
 
-constexpr std::uint32_t max_rows = 8;
+constexpr auto max_rows = static_cast<std::uint32_t>(FewRows::max_rows);
 constexpr std::uint32_t max_parts = 8;
 constexpr std::uint32_t max_loads = 16;  ///< Of x by an invocation at once.
 /// Turns of all loops for `parts` groups, about.

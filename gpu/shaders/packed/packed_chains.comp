@@ -46,9 +46,9 @@ shared float chain_sums[parts * chains * elements];
 
 uint64_t left;
 uint first_row;
-uint64_t own_words[own_rows];   // Where a row begins.
-uint64_t own_scales[own_rows];  // Where those of its blocks do.
-uint64_t own_zero_points[own_rows];
+PackedRows matrix;
+uint own_row[own_rows];
+uint64_t own_words[own_rows];  // Where a row begins.
 
 uvec4 words_ahead[own_rows * piece_vectors];
 PackedScaling scalings_ahead[own_rows];
@@ -56,13 +56,6 @@ uvec4 words[own_rows * piece_vectors];
 PackedScaling scalings[own_rows];
 float sums[own_rows * rows];
 float totals[own_elements];
-
-PackedScaling block_scaling(uint own, uint k) {
-    uint64_t at = uint64_t(k / piece * 4U);
-    PackedScaling scaling = PackedScaling(Reals(own_scales[own] + at).at[0], 0.0F);
-    if (packed_kind == packed_natural) scaling.zero_point = trunc(Reals(own_zero_points[own] + at).at[0]);
-    return scaling;
-}
 
 // The codes of a piece that is whole.
 void load_piece(uint k) {
@@ -77,7 +70,7 @@ void load_piece(uint k) {
                     words_ahead[r * piece_vectors + v][i] = Words(first).at[4U * v + i];
             }
         }
-        if (packed_group == packed_block) scalings_ahead[r] = block_scaling(r, k);
+        if (packed_group == packed_block) scalings_ahead[r] = packed_scaling(matrix, own_row[r], k);
     }
 }
 
@@ -145,7 +138,7 @@ void add_rest(uint k, uint x_at) {
     [[dont_unroll]] for (uint i = 0U; k + i < push.word[2]; ++i) {
         [[unroll]] for (uint own = 0U; own < own_rows; ++own) {
             uint word = Words(own_words[own]).at[(k + i) / packed_in_word];
-            if (packed_group == packed_block) scalings[own] = block_scaling(own, k + i);
+            if (packed_group == packed_block) scalings[own] = packed_scaling(matrix, own_row[own], k + i);
             float number = packed_value(word, (k + i) % packed_in_word, scalings[own]);
             [[unroll]] for (uint r = 0U; r < rows; ++r)
                 sums[own * rows + r] =
@@ -218,18 +211,15 @@ void main() {
     tile /= push.word[4];
     first_row = tile % push.word[3] * rows;
     uint individual = tile / push.word[3];
-    PackedRows matrix = packed_rows(individual);
+    matrix = packed_rows(individual);
     left = push.address[0] + individual_bytes(individual, push.word[6]);
     uint part = gl_LocalInvocationIndex / columns;
     uint chain = gl_LocalInvocationIndex % chains;
     uint own_column = gl_LocalInvocationIndex % columns / chains * own_rows;
     [[unroll]] for (uint own = 0U; own < own_rows; ++own) {
-        uint row = min(first_column + own_column + own, push.word[1] - 1U);
-        uint64_t first_block = 4UL * uint64_t(row * ((push.word[2] + piece - 1U) / piece));
-        own_words[own] = matrix.words + 4UL * uint64_t(row * packed_row_words(matrix));
-        own_scales[own] = matrix.scales + first_block;
-        own_zero_points[own] = matrix.zero_points + first_block;
-        if (packed_group == packed_row) scalings[own] = packed_scaling(matrix, row, 0U);
+        own_row[own] = min(first_column + own_column + own, push.word[1] - 1U);
+        own_words[own] = matrix.words + 4UL * uint64_t(own_row[own] * packed_row_words(matrix));
+        if (packed_group == packed_row) scalings[own] = packed_scaling(matrix, own_row[own], 0U);
     }
     load_totals(individual, first_column);
     [[dont_unroll]] for (uint first_group = push.word[5]; first_group < push.word[13]; first_group += parts) {

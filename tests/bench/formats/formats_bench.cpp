@@ -2,7 +2,7 @@
 // network's operands and programs take, milliseconds of a layer of 4,096 x 4,096 numbers for one
 // row and for 256, and of a population of perceptrons 784-128-10 on 256 rows. Every number that a
 // format gives is compared with that of the float32 network of the numbers that its codes stand
-// for: the bits are equal, or it says so.
+// for: the bits are equal, or it says how far they are apart.
 //
 //     cambrian_formats_bench [cpu | vulkan] [--threads N] [--strict] [--population N] [--size N]
 //     [--runs N] [--only FORMAT] [--one-row]
