@@ -21,6 +21,14 @@ struct EncodedRange {
 /// Of a slot, or of the head for slots().
 [[nodiscard]] const LayerFormats& formats_of(const Blueprint& blueprint, int slot);
 
+/// Calls visit(formats) for those of every layer, the head last.
+template <class Visit>
+void for_each_formats(Blueprint& blueprint, const Visit& visit) {
+    for (std::optional<Slot>& slot : blueprint.slots)
+        if (slot) visit(slot->formats);
+    visit(blueprint.head_formats);
+}
+
 /// The matrix that a format sees in a tensor: rows of the first extent, or one row of connections.
 [[nodiscard]] MatrixExtents matrix_of(const ParameterSpec& parameter);
 /// Bytes of a tensor of a layer in a format: float32 for what no format holds.

@@ -49,9 +49,7 @@ std::vector<TensorError> tensor_errors(const Genome& genome) {
 }
 
 Genome with_formats(Genome genome, const LayerFormats& formats) {
-    for (std::optional<Slot>& slot : genome.blueprint.slots)
-        if (slot) slot->formats = formats;
-    genome.blueprint.head_formats = formats;
+    for_each_formats(genome.blueprint, [&](LayerFormats& own) { own = formats; });
     return genome;
 }
 

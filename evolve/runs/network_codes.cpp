@@ -143,9 +143,8 @@ NetworkFile from_inference(Safetensors content, std::string_view source) {
         content.tensors.emplace(name, StoredTensor::of(tensor, StoredType::f32));
     });
     NetworkFile file = from_safetensors(content, std::nullopt, source);
-    for (std::optional<Slot>& slot : file.genome.blueprint.slots)
-        if (slot) slot->formats.weights = Dtype::float32;
-    file.genome.blueprint.head_formats.weights = Dtype::float32;
+    for_each_formats(file.genome.blueprint,
+                     [](LayerFormats& formats) { formats.weights = Dtype::float32; });
     return file;
 }
 

@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 bool is_checkpoint(const std::string& path) {
     std::error_code error;
     if (fs::is_directory(path, error)) return true;
+    if (fs::path(path).extension() == ".safetensors") return false;  // And may be large.
     try {
         return decode_container(read_file(path), path, {}).kind == "checkpoint";
     } catch (const InputError&) {

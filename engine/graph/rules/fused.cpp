@@ -44,6 +44,11 @@ std::size_t product_operands(const MatmulEpilogueAttribute& linear) {
     return 1 + (linear.packed ? packed_operands(linear.packed->dtype) : 1);
 }
 
+/// Those of a packed product, as far as they are there.
+OperandInfos packed_product(const OperandInfos& operands, const MatmulEpilogueAttribute& linear) {
+    return operands.first(std::min(operands.size(), product_operands(linear)));
+}
+
 /// The shape of the product as numbers.
 Shape product_shape(const OperandInfos& operands, const MatmulEpilogueAttribute& linear) {
     if (!linear.packed)
@@ -51,8 +56,7 @@ Shape product_shape(const OperandInfos& operands, const MatmulEpilogueAttribute&
     if (linear.codes || linear.product != MatmulAttribute{.transpose_right = true})
         reject("a packed matrix is not multiplied like that",
                "transpose the right operand, and have numbers on the left");
-    return shape_rule::packed_matmul(
-        operands.first(std::min(operands.size(), product_operands(linear))), *linear.packed, 0);
+    return shape_rule::packed_matmul(packed_product(operands, linear), *linear.packed, 0);
 }
 
 void check_epilogue(const MatmulEpilogueAttribute& linear, const OperandInfos& operands,
@@ -141,8 +145,7 @@ ValueType type_rule::matmul_epilogue(const OperandInfos& operands, const Attribu
                                      std::size_t result) {
     const auto& linear = attribute<MatmulEpilogueAttribute>(attributes);
     if (linear.packed)
-        return packed_matmul(operands.first(std::min(operands.size(), product_operands(linear))),
-                             *linear.packed, result);
+        return packed_matmul(packed_product(operands, linear), *linear.packed, result);
     real(ProductOperands(operands, linear).infos(), attributes, result);
     return linear.codes && linear.codes->result ? ValueType::integer : ValueType::real;
 }

@@ -10,6 +10,7 @@
 #include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/engine/network/builders/builders.hpp"
 #include "cambrian/engine/network/network.hpp"
+#include "cambrian/engine/network/weight_formats.hpp"
 
 // Blueprints from and to JSON.
 namespace cambrian {
@@ -299,13 +300,10 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
 
 void apply_formats(Blueprint& blueprint, const json& network) {
     const LayerFormats formats = read_formats(network, "network");
-    const auto apply = [&](LayerFormats& own) {
+    for_each_formats(blueprint, [&](LayerFormats& own) {
         if (own.weights == Dtype::float32) own.weights = formats.weights;
         if (own.activations == Dtype::float32) own.activations = formats.activations;
-    };
-    for (std::optional<Slot>& slot : blueprint.slots)
-        if (slot) apply(slot->formats);
-    apply(blueprint.head_formats);
+    });
 }
 
 ordered_json to_json(const Blueprint& blueprint) {

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <ostream>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/engine/network/weight_formats.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_codes.hpp"
 #include "cambrian/launch/commands/commands.hpp"
@@ -45,13 +45,10 @@ void check_overrides(const std::vector<std::string>& overrides) {
 /// would be zero nearly everywhere. Says how many layers had some.
 int leave_formats_out(Blueprint& blueprint) {
     int layers = 0;
-    const auto clear = [&](LayerFormats& formats) {
+    for_each_formats(blueprint, [&](LayerFormats& formats) {
         layers += formats.is_plain() ? 0 : 1;
         formats = {};
-    };
-    for (std::optional<Slot>& slot : blueprint.slots)
-        if (slot) clear(slot->formats);
-    clear(blueprint.head_formats);
+    });
     return layers;
 }
 

@@ -12,6 +12,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_read.hpp"
 #include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/network/weight_formats.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_codes.hpp"
 #include "cambrian/evolve/runs/network_tensors.hpp"
@@ -95,9 +96,7 @@ NetworkFile in_format(NetworkFile file, const std::string& dtype) {
     if (!named)
         throw ConfigError(fmt::format("--dtype is {} (with --inference it is one of {}) name one",
                                       dtype, fmt::join(dtype_names, ", ")));
-    for (std::optional<Slot>& slot : file.genome.blueprint.slots)
-        if (slot) slot->formats.weights = *named;
-    file.genome.blueprint.head_formats.weights = *named;
+    for_each_formats(file.genome.blueprint, [&](LayerFormats& own) { own.weights = *named; });
     return file;
 }
 
