@@ -112,8 +112,7 @@ int check_command(const CommandContext& context, const CheckOptions& options) {
     if (const int layers = leave_formats_out(genome.blueprint); layers > 0)
         context.err << fmt::format(
             "note: number formats of {} layer{} are left out (rounding has no slope; training "
-            "passes "
-            "gradients through it): what is checked computes in float\n",
+            "passes gradients through it): what is checked computes in float\n",
             layers, layers == 1 ? "" : "s");
     CheckSettings settings = options.check;
     if (options.all) settings.samples = 0;
