@@ -176,14 +176,16 @@ void ShardEvaluator::await_releases() {
 bool ShardEvaluator::move_to_host(Job& job, JobResult& result) {
     await_releases();
     bool moved = std::exchange(job.retired, nullptr) != nullptr;
-    if (job.round) {  // What is evaluated alone may come before jobs of an open round.
-        std::erase_if(remade_,
-                      [&](const Remade& remade) { return remade.round.lock() != job.round; });
+    const auto bring = [&](SharedIndividual& genome) {
+        moved = moved || (genome && genome->row);
+        genome = genome ? on_host(genome) : nullptr;
+    };
+    for (Remade& remade : remade_) {
+        if (remade.round.lock() != job.round) {  // Jobs of other open rounds still read them.
+            std::ranges::for_each(remade.genomes, bring);
+        }
     }
-    for (SharedIndividual& genome : result.genomes) {
-        moved = moved || genome->row;
-        genome = on_host(genome);
-    }
+    std::ranges::for_each(result.genomes, bring);
     if (on_backend_) {
         on_backend_->trim();
     }
