@@ -243,6 +243,8 @@ struct FormatAttribute {
 struct PackedAttribute {
     Dtype dtype = Dtype::int8;
     std::int64_t length = 0;
+    /// Where they are not those of the format: row or block.
+    std::optional<ScaleGroup> scales{};
     bool operator==(const PackedAttribute&) const = default;
 };
 

@@ -7,7 +7,7 @@
 
 // Rows of numbers in the codes of a format of weights: codes from the low bits of a word on, rows
 // padded to whole words with zeros, scales and zero points as floats beside them, one for a row or
-// for each of its blocks of 32, as the format has them (engine/weights/dtype.hpp).
+// for each of its blocks of 32, as the format (engine/weights/dtype.hpp) or the attribute says.
 namespace cambrian {
 
 /// Whether codes of a format take less memory than float32: those of at most 16 bits. Only these
@@ -22,9 +22,14 @@ namespace cambrian {
     return packed.length / in_word + (packed.length % in_word != 0 ? 1 : 0);
 }
 
+/// What shares a scale: nothing, a row or a block.
+[[nodiscard]] inline ScaleGroup scale_group(const PackedAttribute& packed) {
+    return packed.scales.value_or(row(packed.dtype).group);
+}
+
 /// Scales of a row: none, one, or one for each block.
 [[nodiscard]] inline std::int64_t scales_of_row(const PackedAttribute& packed) {
-    const ScaleGroup group = row(packed.dtype).group;
+    const ScaleGroup group = scale_group(packed);
     if (group == ScaleGroup::none) return 0;
     if (group == ScaleGroup::row) return 1;
     return packed.length / scale_block + (packed.length % scale_block != 0 ? 1 : 0);
@@ -32,9 +37,8 @@ namespace cambrian {
 
 /// Which of them a column has.
 [[nodiscard]] inline std::size_t scale_group_of(const PackedAttribute& packed, std::size_t column) {
-    return row(packed.dtype).group == ScaleGroup::block
-               ? column / static_cast<std::size_t>(scale_block)
-               : 0;
+    return scale_group(packed) == ScaleGroup::block ? column / static_cast<std::size_t>(scale_block)
+                                                    : 0;
 }
 
 /// Operands of a packed matrix: words, and scales and zero points where the format has them.

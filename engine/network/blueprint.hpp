@@ -19,9 +19,14 @@ struct LayerFormats {
     Dtype weights = Dtype::float32;  ///< Of matrices and kernels, and of those of links into it.
     /// Of the rows that enter it, each scaled by itself; ids are left as they are.
     Dtype activations = Dtype::float32;
+    Scales scales = Scales::format;  ///< Of the codes of weights.
     [[nodiscard]] bool is_plain() const { return *this == LayerFormats{}; }
     bool operator==(const LayerFormats&) const = default;
 };
+
+/// Where descriptions name them, of a network and beside the fields of a layer.
+inline constexpr std::array<const char*, 3> format_keys{"dtype", "dtype_scales",
+                                                        "activation_dtype"};
 
 /// Extents of the volumetric grid. Slot index = ((z·rows + y)·cols + x)·layers_per_cell + l.
 struct GridSize {
@@ -113,13 +118,13 @@ struct Blueprint {
 /// {"type": ..}} (builders.hpp) stands for layers and links. "dtype" and "activation_dtype" are the
 /// formats of all layers that have none of their own. A key "initial" is the caller's.
 /// @param time whether the network is asked in steps, for builders that may choose a state.
-/// @param steps of the longest sequence, where it is known, for those that choose how much they see.
-/// Throws ConfigError or ShapeError naming key, slot, layer and both shapes.
+/// @param steps of the longest sequence, where it is known, for those that choose how much they
+/// see. Throws ConfigError or ShapeError naming key, slot, layer and both shapes.
 [[nodiscard]] Blueprint blueprint_from_json(const nlohmann::json& network,
                                             std::int64_t input_features,
                                             std::int64_t output_features, bool time = true,
                                             std::int64_t steps = 0);
-/// The formats of "dtype" and "activation_dtype" of a network section, for all layers of a
+/// The formats that format_keys of a network section name, for all layers of a
 /// blueprint that have none of their own.
 void apply_formats(Blueprint& blueprint, const nlohmann::json& network);
 /// What a network section says of all layers that say nothing themselves: "init" and "init_scale".

@@ -97,7 +97,7 @@ class Pass {
             if (const auto encoded = encoded_range(blueprint_, weights))
                 part = straight_through(
                     reshape(part, Shape{encoded->extents.rows, encoded->extents.columns}),
-                    encoded->dtype);
+                    encoded->dtype, encoded->scales);
         return reshape(part, weights.parameter.shape);
     }
 

@@ -18,7 +18,7 @@ std::int64_t head_width(const json& network, std::int64_t input_features) {
     json& layers = with_plain_head["layers"];
     // Beside its fields, and of no weight for its width.
     if (layers.back().is_object())
-        for (const char* key : {"dtype", "activation_dtype"}) layers.back().erase(key);
+        for (const char* key : format_keys) layers.back().erase(key);
     AnyLayer head =
         layer_from_json(layers.back(), "network.layers[" + std::to_string(layers.size() - 1) + "]");
     layers.back() = {{"type", "dense"}};

@@ -27,6 +27,15 @@ void copy_codes(const QuantisedMatrix& matrix, std::int64_t row_words,
         }
 }
 
+/// What kernels see of a matrix; the scale of all of it stands beside every row.
+PackedAttribute packed_attribute(const EncodedRange& encoded) {
+    PackedAttribute packed{.dtype = encoded.dtype, .length = encoded.extents.columns};
+    const ScaleGroup group = encoded.scheme().group;
+    const ScaleGroup seen = group == ScaleGroup::tensor ? ScaleGroup::row : group;
+    if (seen != row(encoded.dtype).group) packed.scales = seen;
+    return packed;
+}
+
 }  // namespace
 
 PackedWeights::PackedWeights(const Network& network, std::int64_t min_numbers)
@@ -44,7 +53,7 @@ void PackedWeights::add(const WeightRange& range, const std::optional<EncodedRan
                         std::int64_t min_numbers) {
     Place place{.floats = floats_};
     if (encoded && can_pack(encoded->dtype) && range.count >= min_numbers) {
-        place.packed = PackedAttribute{.dtype = encoded->dtype, .length = encoded->extents.columns};
+        place.packed = packed_attribute(*encoded);
         place.extents = encoded->extents;
         place.words = words_;
         words_ += encoded->extents.rows * packed_words(*place.packed);
@@ -67,18 +76,18 @@ void PackedWeights::pack(std::span<const float> masters, std::span<float> floats
         if (!place.packed) {
             const auto to = floats.subspan(as_size(place.floats), own.size());
             std::ranges::copy(own, to.begin());
-            if (encoded_[i])
-                round_to_codes(QuantisationScheme(encoded_[i]->dtype), encoded_[i]->extents, to);
+            if (encoded_[i]) round_to_codes(encoded_[i]->scheme(), encoded_[i]->extents, to);
             continue;
         }
-        const QuantisedMatrix matrix =
-            quantise(QuantisationScheme(place.packed->dtype), place.extents, own);
+        const QuantisedMatrix matrix = quantise(encoded_[i]->scheme(), place.extents, own);
         const std::int64_t row_words = packed_words(*place.packed);
         copy_codes(matrix, row_words,
                    words.subspan(as_size(place.words), as_size(place.extents.rows * row_words)));
         const bool affine = row(place.packed->dtype).affine;
-        for (std::size_t group = 0; group < matrix.scales.size(); ++group) {
-            const Scaling scaling = matrix.scaling(static_cast<std::int64_t>(group));
+        const bool of_all = matrix.scheme.group == ScaleGroup::tensor;
+        const std::int64_t groups = place.extents.rows * scales_of_row(*place.packed);
+        for (std::size_t group = 0; group < as_size(groups); ++group) {
+            const Scaling scaling = matrix.scaling(of_all ? 0 : static_cast<std::int64_t>(group));
             floats[as_size(place.floats) + group] = scaling.scale;
             if (affine)
                 floats[as_size(place.zero_points) + group] = static_cast<float>(scaling.zero_point);

@@ -99,12 +99,16 @@ void StructureWords::add_slot(const std::optional<Slot>& slot) {
 
 LayerFormats StructureWords::hashed_part(LayerFormats formats) const {
     // The numbers that codes stand for are weights to a program.
-    if (genes_ == Genes::apart) formats.weights = Dtype::float32;
+    if (genes_ == Genes::apart) {
+        formats.weights = Dtype::float32;
+        formats.scales = Scales::format;
+    }
     return formats;
 }
 
 void StructureWords::add(const LayerFormats& formats) {
-    add(static_cast<std::uint64_t>(formats.weights));
+    add(static_cast<std::uint64_t>(formats.weights) | static_cast<std::uint64_t>(formats.scales)
+                                                          << 8U);
     add(static_cast<std::uint64_t>(formats.activations));
 }
 

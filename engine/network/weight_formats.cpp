@@ -35,24 +35,32 @@ const LayerFormats& formats_of(const Blueprint& blueprint, int slot) {
     return filled ? filled->formats : plain;
 }
 
+std::string weights_text(const LayerFormats& formats) {
+    const std::string text(name(formats.weights));
+    if (formats.scales == Scales::format || !takes_scales(formats.weights)) return text;
+    return text + " (scales: " + std::string(name(formats.scales)) + ")";
+}
+
 MatrixExtents matrix_of(const ParameterSpec& parameter) {
     const std::int64_t elements = parameter.shape.elements();
     if (parameter.connections || elements == 0) return {.rows = 1, .columns = elements};
     return {.rows = parameter.shape[0], .columns = elements / parameter.shape[0]};
 }
 
-std::int64_t stored_bytes(const ParameterSpec& parameter, Dtype dtype) {
-    if (!parameter.encoded() || dtype == Dtype::float32)
+std::int64_t stored_bytes(const ParameterSpec& parameter, const LayerFormats& formats) {
+    if (!parameter.encoded() || formats.weights == Dtype::float32)
         return float_bytes * parameter.shape.elements();
-    return stored_bytes(QuantisationScheme(dtype), matrix_of(parameter));
+    return stored_bytes(QuantisationScheme(formats.weights, formats.scales), matrix_of(parameter));
 }
 
 std::optional<EncodedRange> encoded_range(const Blueprint& blueprint, const WeightRange& range) {
     if (!range.parameter.encoded() || range.count == 0) return std::nullopt;
-    const Dtype dtype = formats_of(blueprint, owner(blueprint, range)).weights;
-    if (dtype == Dtype::float32) return std::nullopt;
-    return EncodedRange{
-        .offset = range.offset, .extents = matrix_of(range.parameter), .dtype = dtype};
+    const LayerFormats& formats = formats_of(blueprint, owner(blueprint, range));
+    if (formats.weights == Dtype::float32) return std::nullopt;
+    return EncodedRange{.offset = range.offset,
+                        .extents = matrix_of(range.parameter),
+                        .dtype = formats.weights,
+                        .scales = formats.scales};
 }
 
 bool encodes_weights(const Blueprint& blueprint) {
@@ -69,13 +77,14 @@ WeightFormats::WeightFormats(const Network& network) {
     for (const WeightRange& range : network.weights()) {
         const auto encoded = encoded_range(network.blueprint(), range);
         if (encoded) encoded_.push_back(*encoded);
-        bytes_ += stored_bytes(range.parameter, encoded ? encoded->dtype : Dtype::float32);
+        bytes_ += encoded ? stored_bytes(encoded->scheme(), encoded->extents)
+                          : float_bytes * range.parameter.shape.elements();
     }
 }
 
 void WeightFormats::round(std::span<float> weights) const {
     for (const EncodedRange& range : encoded_)
-        round_to_codes(QuantisationScheme(range.dtype), range.extents,
+        round_to_codes(range.scheme(), range.extents,
                        weights.subspan(static_cast<std::size_t>(range.offset),
                                        static_cast<std::size_t>(range.extents.elements())));
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "cambrian/engine/network/network.hpp"
@@ -16,10 +17,16 @@ struct EncodedRange {
     std::int64_t offset = 0;
     MatrixExtents extents;
     Dtype dtype = Dtype::float32;
+    Scales scales = Scales::format;
+
+    [[nodiscard]] QuantisationScheme scheme() const { return {dtype, scales}; }
 };
 
 /// Of a slot, or of the head for slots().
 [[nodiscard]] const LayerFormats& formats_of(const Blueprint& blueprint, int slot);
+
+/// "int8", or "int8 (scales: block)" where they are not those of the format.
+[[nodiscard]] std::string weights_text(const LayerFormats& formats);
 
 /// Calls visit(formats) for those of every layer, the head last.
 template <class Visit>
@@ -31,8 +38,9 @@ void for_each_formats(Blueprint& blueprint, const Visit& visit) {
 
 /// The matrix that a format sees in a tensor: rows of the first extent, or one row of connections.
 [[nodiscard]] MatrixExtents matrix_of(const ParameterSpec& parameter);
-/// Bytes of a tensor of a layer in a format: float32 for what no format holds.
-[[nodiscard]] std::int64_t stored_bytes(const ParameterSpec& parameter, Dtype dtype);
+/// Bytes of a tensor of a layer in its formats: float32 for what no format holds.
+[[nodiscard]] std::int64_t stored_bytes(const ParameterSpec& parameter,
+                                        const LayerFormats& formats);
 
 /// Nothing for what stays float32: gains, biases, statistics, and layers without a format.
 [[nodiscard]] std::optional<EncodedRange> encoded_range(const Blueprint& blueprint,

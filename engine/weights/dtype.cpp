@@ -51,7 +51,9 @@ Scaling with_scale(double scale) {
 /// floor(log2 largest of the group) - floor(log2 largest of the format).
 double shared_power_of_two(const DtypeRow& format, double range) {
     if (range == 0.0) return 0.0;
-    return std::ldexp(1.0, std::ilogb(range) - std::ilogb(format.largest));
+    // 2^63 - 1 is no double, 2^63 is another power.
+    const int largest = format.bits == 64 ? 62 : std::ilogb(format.largest);
+    return std::ldexp(1.0, std::ilogb(range) - largest);
 }
 
 Scaling no_scale(const DtypeRow&, const ScaleRule&, Group) {
@@ -264,6 +266,10 @@ static_assert([] {
 const DtypeRow& row(Dtype dtype) {
     CAMBRIAN_EXPECT(static_cast<std::size_t>(dtype) < dtype_rows.size());
     return dtype_rows[static_cast<std::size_t>(dtype)];
+}
+
+bool takes_scales(Dtype dtype) {
+    return row(dtype).group != ScaleGroup::none && dtype != Dtype::q4_0;
 }
 
 std::optional<Dtype> dtype_named(std::string_view wanted) {

@@ -60,6 +60,19 @@ inline constexpr std::array<std::string_view, 4> scale_group_names{"none", "tens
 }
 inline constexpr std::int64_t scale_block = 32;
 
+/// Which scales the codes of a matrix have: those of their format, or in their place one for all of
+/// it, one for each row (an output channel), or one for each block of 32, with `mx` a power of two
+/// (OCP microscaling).
+enum class Scales : std::uint8_t { format, tensor, channel, block, mx };
+inline constexpr std::array<std::string_view, 5> scales_names{"format", "tensor", "channel",
+                                                              "block", "mx"};
+[[nodiscard]] constexpr std::span<const std::string_view> choice_names(Scales) {
+    return scales_names;
+}
+[[nodiscard]] constexpr std::string_view name(Scales scales) {
+    return scales_names[static_cast<std::size_t>(scales)];
+}
+
 /// What the codes of a group mean: number = (decoded code - zero point) · scale.
 struct Scaling {
     float scale = 1.0F;
@@ -90,6 +103,10 @@ struct DtypeRow {
     double (*decode)(const DtypeRow&, std::uint64_t code) = nullptr;
 };
 [[nodiscard]] const DtypeRow& row(Dtype dtype);
+
+/// Whether a format may have other scales than its own: not without any, and q4_0 is a format of
+/// blocks.
+[[nodiscard]] bool takes_scales(Dtype dtype);
 
 /// Arithmetic of encoding is f64. Infinities and NaN do not count for a scale: an infinity becomes
 /// the largest of its sign, or stays one where the format has it; NaN likewise stays, or becomes 0.

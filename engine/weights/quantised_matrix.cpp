@@ -108,6 +108,14 @@ QuantisationScheme::QuantisationScheme(Dtype used, ScaleGroup scales, ScaleRule 
                           "clip nothing");
 }
 
+QuantisationScheme::QuantisationScheme(Dtype used, Scales scales) : QuantisationScheme(used) {
+    if (scales == Scales::format || !takes_scales(used)) return;
+    group = scales == Scales::tensor    ? ScaleGroup::tensor
+            : scales == Scales::channel ? ScaleGroup::row
+                                        : ScaleGroup::block;
+    rule.power_of_two = scales == Scales::mx;
+}
+
 std::int64_t QuantisedMatrix::row_bytes() const {
     return row_bytes_of(row(scheme.dtype), extents.columns);
 }

@@ -15,6 +15,8 @@ struct QuantisationScheme {
     /// Throws ConfigError where a format has scales and the group is none, or the other way round,
     /// and for q4_0 in anything but blocks.
     QuantisationScheme(Dtype used, ScaleGroup scales, ScaleRule how = {});
+    /// With other scales where the format takes them.
+    QuantisationScheme(Dtype used, Scales scales);
 
     Dtype dtype;
     ScaleGroup group;

@@ -24,9 +24,9 @@ void for_each_encoded(const Network& network, Visit visit) {
 /// The network with one tensor clipped and rounded.
 Genome with_clip(const Genome& genome, const EncodedRange& range, double clip) {
     Genome result = genome;
-    const QuantisationScheme own(range.dtype);
-    round_to_codes({range.dtype, own.group, {.clip = clip}}, range.extents,
-                   part_of(result.weights, range));
+    QuantisationScheme scheme = range.scheme();
+    scheme.rule.clip = clip;
+    round_to_codes(scheme, range.extents, part_of(result.weights, range));
     return result;
 }
 
@@ -42,7 +42,7 @@ std::vector<TensorError> tensor_errors(const Genome& genome) {
             {.name = std::move(name),
              .dtype = range.dtype,
              .extents = range.extents,
-             .bytes = stored_bytes(QuantisationScheme(range.dtype), range.extents),
+             .bytes = stored_bytes(range.scheme(), range.extents),
              .error = quantisation_error(part_of(masters, range), part_of(stored, range))});
     });
     return result;

@@ -54,6 +54,7 @@ GenomeStructure OperandStage::graph_structure(const Structure& structure) const 
     for (const EncodedRange& range : structure.formats()->encoded()) {
         words.push_back(static_cast<std::uint64_t>(range.offset));
         words.push_back(static_cast<std::uint64_t>(range.dtype));
+        words.push_back(static_cast<std::uint64_t>(range.scales));
     }
     return {.hash = hash128(std::as_bytes(std::span(words)))};
 }

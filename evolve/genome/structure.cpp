@@ -12,11 +12,17 @@ namespace cambrian::evolve {
 
 namespace {
 
+/// Never 0.
+std::uint64_t word_of(const PackedAttribute& packed) {
+    const std::uint64_t scales = packed.scales ? 1 + static_cast<std::uint64_t>(*packed.scales) : 0;
+    return (1 + static_cast<std::uint64_t>(packed.dtype)) | scales << 8U;
+}
+
 /// Graphs that read codes are those of their formats, which others are not.
 Hash128 with_packing(const Hash128& hash, const PackedWeights& packed) {
     std::vector<std::uint64_t> words{hash.low, hash.high};
     for (const PackedWeights::Place& place : packed.places())
-        words.push_back(place.packed ? 1 + static_cast<std::uint64_t>(place.packed->dtype) : 0);
+        words.push_back(place.packed ? word_of(*place.packed) : 0);
     return hash128(std::as_bytes(std::span(words)));
 }
 

@@ -73,7 +73,7 @@ std::vector<std::uint8_t> bytes_of(const StoredTensor& tensor) {
 
 QuantisedMatrix take_codes(Safetensors& content, const std::string& name, const EncodedRange& range,
                            std::string_view source) {
-    QuantisedMatrix matrix{.scheme = QuantisationScheme(range.dtype),
+    QuantisedMatrix matrix{.scheme = range.scheme(),
                            .extents = range.extents,
                            .codes = {},
                            .scales = {},
@@ -116,7 +116,7 @@ Safetensors to_inference(const NetworkFile& file) {
         if (!range) return;
         content.tensors.erase(name);
         put_codes(content, name,
-                  quantise(QuantisationScheme(range->dtype), range->extents,
+                  quantise(range->scheme(), range->extents,
                            std::span(file.genome.weights)
                                .subspan(static_cast<std::size_t>(weights.offset),
                                         static_cast<std::size_t>(weights.count))));
@@ -143,8 +143,10 @@ NetworkFile from_inference(Safetensors content, std::string_view source) {
         content.tensors.emplace(name, StoredTensor::of(tensor, StoredType::f32));
     });
     NetworkFile file = from_safetensors(content, std::nullopt, source);
-    for_each_formats(file.genome.blueprint,
-                     [](LayerFormats& formats) { formats.weights = Dtype::float32; });
+    for_each_formats(file.genome.blueprint, [](LayerFormats& formats) {
+        formats.weights = Dtype::float32;
+        formats.scales = Scales::format;
+    });
     return file;
 }
 

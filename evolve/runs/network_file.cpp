@@ -52,8 +52,11 @@ std::string structure_text(const Blueprint& blueprint) {
         const auto extents = range.parameter.shape.extents();
         tensors.push_back({{"name", network.weight_name(i)},
                            {"shape", std::vector<std::int64_t>(extents.begin(), extents.end())}});
-        if (const auto encoded = encoded_range(network.blueprint(), range))
-            tensors.back()["dtype"] = dtype_names[static_cast<std::size_t>(encoded->dtype)];
+        if (const auto encoded = encoded_range(network.blueprint(), range)) {
+            tensors.back()["dtype"] = name(encoded->dtype);
+            if (encoded->scales != Scales::format)
+                tensors.back()["dtype_scales"] = name(encoded->scales);
+        }
     }
     return ordered_json{{"network", network_section(blueprint)}, {"weights", std::move(tensors)}}
         .dump();

@@ -153,6 +153,7 @@ struct EvaluateOptions {
 struct QuantiseOptions {
     std::string network;
     std::string dtype;
+    std::string scales = "format";
     std::string activation_dtype = "float32";
     std::string config;  ///< Empty: the identity that the file holds, if any.
     std::string output;  ///< Empty: none is written.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/weights/dtype.hpp"
 #include "cambrian/launch/config/initial_networks.hpp"
 #include "cambrian/launch/config/schema_validator.hpp"
 
@@ -119,7 +120,27 @@ std::vector<InitialFile> read_copies(const ResolvedConfig& config, const fs::pat
     return files;
 }
 
+/// Where an object names scales beside a format that takes none: they would change nothing.
+void refuse_useless_scales(const Json& object, const std::string& path) {
+    if (!object.is_object() || !object.contains("dtype") || !object.contains("dtype_scales"))
+        return;
+    const auto dtype = dtype_named(object["dtype"].get<std::string>());
+    const auto scales = object["dtype_scales"].get<std::string>();
+    if (!dtype || takes_scales(*dtype) || scales == name(Scales::format)) return;
+    throw ConfigError(fmt::format(
+        "{}.dtype_scales is \"{}\" ({} {}) leave it out, or choose another format", path, scales,
+        name(*dtype), *dtype == Dtype::q4_0 ? "is a format of blocks" : "has no scales"));
+}
+
+void refuse_useless_scales(const Json& network) {
+    refuse_useless_scales(network, "network");
+    if (!network.contains("layers")) return;
+    for (std::size_t i = 0; i < network["layers"].size(); ++i)
+        refuse_useless_scales(network["layers"][i], fmt::format("network.layers[{}]", i));
+}
+
 Founder started_from(const ResolvedConfig& config, std::vector<evolve::Genome> genomes) {
+    refuse_useless_scales(network_of(config));
     for (evolve::Genome& genome : genomes)
         apply_formats(genome.blueprint, nlohmann::json(network_of(config)));
     Founder founder{genomes.front().blueprint, nullptr, {}};
@@ -131,10 +152,15 @@ Founder started_from(const ResolvedConfig& config, std::vector<evolve::Genome> g
 }  // namespace
 
 Blueprint described_network(const Json& network, const evolve::TaskSignature& task) {
+    refuse_useless_scales(network);
     nlohmann::json structure;
-    for (const char* key : {"layers", "grid", "links", "input", "mode", "build", "dtype",
-                            "activation_dtype", "init", "init_scale"})
+    const auto take = [&](const char* key) {
         if (network.contains(key)) structure[key] = nlohmann::json(network[key]);
+    };
+    for (const char* key :
+         {"layers", "grid", "links", "input", "mode", "build", "init", "init_scale"})
+        take(key);
+    for (const char* key : format_keys) take(key);
     return blueprint_from_json(structure, task.observations, task.outputs, task.time, task.steps);
 }
 

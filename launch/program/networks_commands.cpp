@@ -266,13 +266,18 @@ void CommandLine::add_quantise() {
     CLI::App& sub =
         add("quantise", "Say what a number format makes of a network, and write the network in it",
             "  cambrian quantise runs/digits-1/best.cmb --dtype int8\n"
-            "  cambrian quantise best.cmb --dtype int4 --calibrate -o best_int4.cmb",
+            "  cambrian quantise best.cmb --dtype int4 --calibrate -o best_int4.cmb\n"
+            "  cambrian quantise best.cmb --dtype int8 --scales block",
             [this] { return quantise_command(context_, quantise_); });
     sub.add_option("NETWORK", quantise_.network, "The network, a .cmb file")->required();
     sub.add_option("--dtype", quantise_.dtype,
                    "Number format of matrices, kernels and connections, such as int8; float32: "
                    "none")
         ->required();
+    sub.add_option("--scales", quantise_.scales,
+                   "What shares a scale: format (as the number format has it), tensor, channel (a "
+                   "row of a matrix), block (32 of a row), mx (a block, its scale a power of two)")
+        ->capture_default_str();
     sub.add_option("--activation-dtype", quantise_.activation_dtype,
                    "Number format of the rows that enter layers")
         ->capture_default_str();

@@ -10,6 +10,7 @@
 
 #include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/network/observe/summary.hpp"
+#include "cambrian/engine/network/weight_formats.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -39,7 +40,7 @@ std::vector<std::string> with_counts(std::vector<std::string> cells, const Eleme
 std::string formats_line(const LayerSummary& layer) {
     if (layer.formats.is_plain()) return "";
     return fmt::format("  {}: weights in {} ({} bytes), rows in {}\n", layer.place,
-                       name(layer.formats.weights), layer.stored_bytes,
+                       weights_text(layer.formats), layer.stored_bytes,
                        name(layer.formats.activations));
 }
 

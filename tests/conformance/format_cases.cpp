@@ -73,6 +73,22 @@ std::vector<OperandCase> packed_matrix(const PackedAttribute& packed, std::int64
     return parts;
 }
 
+/// Rows in the place of blocks, or blocks in that of rows.
+ScaleGroup other_scales(Dtype dtype) {
+    return row(dtype).group == ScaleGroup::block ? ScaleGroup::row : ScaleGroup::block;
+}
+
+/// A matrix in codes, and the operands of a product with it.
+std::vector<OperandCase> add_packed_product(std::vector<OpCase>& cases,
+                                            const PackedAttribute& packed, std::int64_t rows) {
+    const std::vector<OperandCase> matrix = packed_matrix(packed, rows);
+    cases.push_back({Op::unpack, matrix, packed, {{{rows, packed.length}}}});
+    std::vector<OperandCase> operands{{Range::wide, {2, 5, packed.length}}};
+    operands.insert(operands.end(), matrix.begin(), matrix.end());
+    cases.push_back({Op::packed_matmul, operands, packed, {{{2, 5, rows}}}});
+    return operands;
+}
+
 /// Matrices in codes of every format that is packed, and products with them.
 void add_packed(std::vector<OpCase>& cases) {
     for (std::size_t i = 0; i < dtype_count; ++i) {
@@ -81,13 +97,11 @@ void add_packed(std::vector<OpCase>& cases) {
         // Every format in one shape; others where blocks and zero points make a difference.
         std::vector<std::pair<std::int64_t, std::int64_t>> shapes{{35, 70}};
         if (dtype == Dtype::uint4) shapes.insert(shapes.end(), {{3, 1}, {2, 33}});
+        if (dtype == Dtype::uint4 || dtype == Dtype::int8)
+            add_packed_product(cases, {dtype, 70, other_scales(dtype)}, 35);
         for (const auto& [rows, length] : shapes) {
             const PackedAttribute packed{.dtype = dtype, .length = length};
-            const std::vector<OperandCase> matrix = packed_matrix(packed, rows);
-            cases.push_back({Op::unpack, matrix, packed, {{{rows, length}}}});
-            std::vector<OperandCase> operands{{Range::wide, {2, 5, length}}};
-            operands.insert(operands.end(), matrix.begin(), matrix.end());
-            cases.push_back({Op::packed_matmul, operands, packed, {{{2, 5, rows}}}});
+            std::vector<OperandCase> operands = add_packed_product(cases, packed, rows);
             if (dtype != Dtype::uint4 && dtype != Dtype::float16) continue;
             operands.push_back({Range::wide, {rows}});
             operands.push_back({Range::fixed, {}, 4});

@@ -120,6 +120,7 @@ TEST(Schema, HasADefaultForWhatHasOne) {
                                                 "network.layers[].clocked",
                                                 "network.layers[].dtype",
                                                 "network.layers[].activation_dtype",
+                                                "network.layers[].dtype_scales",
                                                 "network.layers[].gate",
                                                 "network.links[].source",
                                                 "network.links[].target",

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <set>
 
 #include "cambrian/engine/io/safetensors.hpp"
 #include "cambrian/evolve/genome/structure.hpp"
@@ -101,6 +102,37 @@ TEST_F(Quantise, InferenceNeedsNoMasters) {
     EXPECT_THAT(
         run({"infer", directory_.file("broken.safetensors"), "--input", rows, "--raw"}).err,
         HasSubstr("lacks tensor \"slot.0.weight.scales\" (its structure has a number format"));
+}
+
+TEST_F(Quantise, ScalesAreAChoice) {
+    const std::string best =
+        evolved("scales", {"network.dtype=int8", "network.dtype_scales=tensor"});
+    EXPECT_EQ(read_network(best).genome.blueprint.head_formats,
+              (LayerFormats{.weights = Dtype::int8, .scales = Scales::tensor}));
+    EXPECT_THAT(run({"inspect", best}).out, HasSubstr("weights in int8 (scales: tensor)"));
+    const std::string rows = directory_.write("rows.csv", "a,b\n0,0\n0.25,1\n1,0.5\n-3,2\n");
+    const auto answers = [&](const std::string& network) {
+        const Result result = run({"infer", network, "--input", rows, "--raw"});
+        EXPECT_EQ(result.code, 0) << result.err;
+        return result.out;
+    };
+    std::set<std::string> different;
+    for (const std::string scales : {"format", "tensor", "channel", "block", "mx"}) {
+        SCOPED_TRACE(scales);
+        const std::string formatted = directory_.file(scales + ".cmb");
+        const std::string codes = directory_.file(scales + ".safetensors");
+        const Result quantised =
+            run({"quantise", best, "--dtype", "uint8", "--scales", scales, "-o", formatted});
+        ASSERT_EQ(quantised.code, 0) << quantised.err;
+        ASSERT_EQ(run({"convert", formatted, codes, "--inference"}).code, 0);
+        EXPECT_EQ(answers(codes), answers(formatted));
+        different.insert(answers(formatted));
+    }
+    EXPECT_EQ(different.size(), 3U);  // Rows of so few numbers are blocks, and what uint8 has.
+    EXPECT_THAT(run({"quantise", best, "--dtype", "bf16", "--scales", "mx"}).err,
+                HasSubstr("--scales is mx (bfloat16 takes none but its own)"));
+    EXPECT_THAT(run({"quantise", best, "--dtype", "int8", "--scales", "rows"}).err,
+                HasSubstr("--scales is rows (they are format, tensor, channel, block, mx)"));
 }
 
 TEST_F(Quantise, WhoAsksForAnswersReadsCodes) {

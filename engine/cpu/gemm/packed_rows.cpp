@@ -117,7 +117,7 @@ void decode_row(const PackedAttribute& packed, const PackedRows& rows, std::int6
     const std::uint32_t* words = rows.words + row_index * packed_words(packed);
     for_each_code<Code::bits>(
         words, packed.length, [&](const auto* codes, std::int64_t first, std::int64_t count) {
-            if (row(packed.dtype).group != ScaleGroup::block) {
+            if (scale_group(packed) != ScaleGroup::block) {
                 scale<Code>(group_at(0), codes, count, numbers + first);
                 return;
             }

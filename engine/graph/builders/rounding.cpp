@@ -1,18 +1,28 @@
 #include "cambrian/engine/graph/builders/rounding.hpp"
 
 #include <array>
+#include <cmath>
+#include <vector>
 
 #include "cambrian/engine/graph/builders/builders.hpp"
+#include "cambrian/engine/weights/quantised_matrix.hpp"
 
 // Storage formats as elementwise graphs, for what is rounded at run time.
 namespace cambrian {
 
 namespace {
 
+/// What groups are rounded with.
+struct Rounding {
+    const DtypeRow& format;
+    NumberFormat codec = NumberFormat::f16;  ///< Of small floats.
+    bool power_of_two = false;               ///< Every scale is one.
+};
+
 /// How a group, the last axis of x, is rounded.
 struct GroupRounding {
-    Var (*round)(Var x, const DtypeRow& format, NumberFormat codec) = nullptr;
-    NumberFormat codec = NumberFormat::f16;  ///< Of small floats.
+    Var (*round)(Var x, const Rounding& how) = nullptr;
+    NumberFormat codec = NumberFormat::f16;
 };
 
 Var largest_along_rows(Var x) {
@@ -42,49 +52,65 @@ Var power_of_two_below(Var x) {
     return select(less(x, power), power * 0.5, power);
 }
 
-Var as_it_is(Var x, const DtypeRow&, NumberFormat) {
+/// With which the largest magnitude becomes the largest number of the format, or with powers of two
+/// one of the same exponent.
+Var symmetric_scale(Var x, const Rounding& how) {
+    const Var range = largest_along_rows(abs(x));
+    const double largest = how.format.largest;
+    return usable(how.power_of_two
+                      ? power_of_two_below(range) * std::ldexp(1.0, -std::ilogb(largest))
+                      : range / largest);
+}
+
+Var as_it_is(Var x, const Rounding&) {
     return x;
 }
-Var by_codec(Var x, const DtypeRow&, NumberFormat codec) {
-    return coded(x, codec);
+Var by_codec(Var x, const Rounding& how) {
+    return coded(x, how.codec);
 }
-Var by_scaled_codec(Var x, const DtypeRow& format, NumberFormat codec) {
-    const Var scale = usable(largest_along_rows(abs(x)) / format.largest);
-    return coded(x / scale, codec) * scale;
+Var by_scaled_codec(Var x, const Rounding& how) {
+    const Var scale = symmetric_scale(x, how);
+    return coded(x / scale, how.codec) * scale;
 }
-Var by_microscale(Var x, const DtypeRow&, NumberFormat codec) {
-    const Var scale = usable(power_of_two_below(largest_along_rows(abs(x))) * 0.25);
-    return coded(x / scale, codec) * scale;
+Var by_microscale(Var x, const Rounding& how) {
+    return by_scaled_codec(x, {how.format, how.codec, true});
 }
-Var by_symmetric_codes(Var x, const DtypeRow& format, NumberFormat) {
-    const Var scale = usable(largest_along_rows(abs(x)) / format.largest);
-    return clamp(round(x / scale), -format.largest, format.largest) * scale;
+Var by_symmetric_codes(Var x, const Rounding& how) {
+    const Var scale = symmetric_scale(x, how);
+    return clamp(round(x / scale), -how.format.largest, how.format.largest) * scale;
 }
-Var by_affine_codes(Var x, const DtypeRow& format, NumberFormat) {
+Var by_affine_codes(Var x, const Rounding& how) {
+    const double largest = how.format.largest;
     const Var high = positive_part(largest_along_rows(x));
     const Var low = positive_part(largest_along_rows(-x));  // Below zero.
-    const Var scale = usable((high + low) / format.largest);
-    const Var zero = clamp(round(low / scale), 0.0, format.largest);
-    return (clamp(round(x / scale) + zero, 0.0, format.largest) - zero) * scale;
+    Var step = (high + low) / largest;
+    if (how.power_of_two) {
+        const Var below = power_of_two_below(step);
+        step = select(less(below, step), below * 2.0, below);
+    }
+    const Var scale = usable(step);
+    const Var zero = clamp(round(low / scale), 0.0, largest);
+    return (clamp(round(x / scale) + zero, 0.0, largest) - zero) * scale;
 }
-Var mean_magnitude_of_rows(Var x) {
-    return reduce_sum(abs(x), -1, true) / static_cast<double>(x.shape()[-1]);
+Var mean_magnitude_of_rows(Var x, const Rounding& how) {
+    const Var mean = reduce_sum(abs(x), -1, true) / static_cast<double>(x.shape()[-1]);
+    return how.power_of_two ? power_of_two_below(mean) : mean;
 }
-Var by_mean(Var x, const DtypeRow&, NumberFormat) {
-    const Var scale = usable(mean_magnitude_of_rows(x));
+Var by_mean(Var x, const Rounding& how) {
+    const Var scale = usable(mean_magnitude_of_rows(x, how));
     return clamp(round(x / scale), -1.0, 1.0) * scale;
 }
-Var by_sign(Var x, const DtypeRow&, NumberFormat) {
-    const Var mean = mean_magnitude_of_rows(x);
+Var by_sign(Var x, const Rounding& how) {
+    const Var mean = mean_magnitude_of_rows(x, how);
     return select(less(x, 0.0), -mean, mean);
 }
-Var by_q4_0(Var x, const DtypeRow&, NumberFormat codec) {
+Var by_q4_0(Var x, const Rounding& how) {
     const Var high = largest_along_rows(x);
     const Var low = -largest_along_rows(-x);
     const Var divisor = select(greater_equal(high, -low), high, low) / -8.0;
     const Var divided = x / select(less(0.0, abs(divisor)), divisor, constant(*x.graph, 1.0));
     const Var codes = clamp(floor(divided + 8.5), 0.0, 15.0) - 8.0;
-    return codes * coded(divisor, codec);
+    return codes * coded(divisor, how.codec);
 }
 
 /// In the order of the formats.
@@ -115,25 +141,28 @@ constexpr std::array<GroupRounding, dtype_count> roundings{{
 
 }  // namespace
 
-Var rounded_to(Var x, Dtype dtype, Where) {
-    const DtypeRow& format = row(dtype);
+Var rounded_to(Var x, Dtype dtype, Scales scales, Where) {
+    const QuantisationScheme scheme(dtype, scales);
     const GroupRounding& rounding = roundings[static_cast<std::size_t>(dtype)];
     if (rounding.round == as_it_is || x.shape().elements() == 0) return x;
+    const Rounding how{row(dtype), rounding.codec, scheme.rule.power_of_two};
+    if (scheme.group == ScaleGroup::tensor)
+        return reshape(rounding.round(reshape(x, Shape{x.shape().elements()}), how), x.shape());
     const std::int64_t length = x.shape()[-1];
-    if (format.group != ScaleGroup::block || length <= scale_block)
-        return rounding.round(x, format, rounding.codec);
-    // Zeros at the end of the last block change no scale.
-    const std::int64_t blocks = (length + scale_block - 1) / scale_block;
+    if (scheme.group != ScaleGroup::block || length <= scale_block) return rounding.round(x, how);
+    // A last block may have fewer: zeros would change the mean that some scales are.
     const Shape shape = x.shape();
-    const std::int64_t rows = shape.elements() / length;
-    const Var filled = pad(reshape(x, Shape{rows, length}), 1, 0, blocks * scale_block - length);
-    const Var rounded =
-        rounding.round(reshape(filled, Shape{rows, blocks, scale_block}), format, rounding.codec);
-    return reshape(slice(reshape(rounded, Shape{rows, blocks * scale_block}), 1, 0, length), shape);
+    const std::int64_t whole = length / scale_block * scale_block;
+    const Var rows = reshape(x, Shape{shape.elements() / length, length});
+    const Var blocks =
+        reshape(slice(rows, 1, 0, whole), Shape{rows.shape()[0], whole / scale_block, scale_block});
+    std::vector<Var> parts{reshape(rounding.round(blocks, how), Shape{rows.shape()[0], whole})};
+    if (whole < length) parts.push_back(rounding.round(slice(rows, 1, whole, length - whole), how));
+    return reshape(concat(parts, 1), shape);
 }
 
-Var straight_through(Var x, Dtype dtype, Where where) {
-    return x + stop_gradient(rounded_to(x, dtype, where) - x);
+Var straight_through(Var x, Dtype dtype, Scales scales, Where where) {
+    return x + stop_gradient(rounded_to(x, dtype, scales, where) - x);
 }
 
 }  // namespace cambrian

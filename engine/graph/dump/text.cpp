@@ -99,7 +99,11 @@ struct AttributeText {
         return std::string(name(a.format)) + ", length " + std::to_string(a.length);
     }
     std::string operator()(const PackedAttribute& a) const {
-        return std::string(name(a.dtype)) + ", length " + std::to_string(a.length);
+        std::string text = std::string(name(a.dtype)) + ", length " + std::to_string(a.length);
+        if (a.scales)
+            text += ", scales of a " +
+                    std::string(scale_group_names[static_cast<std::size_t>(*a.scales)]);
+        return text;
     }
     std::string operator()(const AttentionAttribute& a) const {
         return "scale " + number(a.scale) + (a.causal ? ", causal" : "") +

@@ -29,6 +29,11 @@ Shape matrix_shape(const OperandInfos& operands, std::size_t first, const Packed
         reject(
             std::string(name(packed.dtype)) + " is not packed (its codes have more than 16 bits)",
             "pass the numbers themselves");
+    if (packed.scales && (!takes_scales(packed.dtype) || (*packed.scales != ScaleGroup::row &&
+                                                          *packed.scales != ScaleGroup::block)))
+        reject(std::string(name(packed.dtype)) + " has no scales of a " +
+                   std::string(scale_group_names[static_cast<std::size_t>(*packed.scales)]),
+               "pass scales of rows or blocks, of a format that takes them");
     const std::size_t parts = packed_operands(packed.dtype);
     if (operands.size() != first + parts)
         reject("a matrix in " + std::string(name(packed.dtype)) + " has " + std::to_string(parts) +

@@ -63,9 +63,9 @@ void CustomLayerTypes::add(CustomLayerType type, std::span<const std::string_vie
     if (std::ranges::find(built_in, name) != built_in.end())
         throw ConfigError("layer type \"" + name + "\" of the plug-in \"" + type.plugin +
                           "\" cannot be added (Cambrian has one of that name) rename it");
-    static constexpr std::array<std::string_view, 9> others{"type",    "at",    "enabled",
-                                                            "clocked", "dtype", "activation_dtype",
-                                                            "init",    "decay", "init_scale"};
+    static constexpr std::array<std::string_view, 10> others{
+        "type",         "at",   "enabled", "clocked",   "dtype", "activation_dtype",
+        "dtype_scales", "init", "decay",   "init_scale"};
     nlohmann::ordered_json fields;
     type.initial->describe_fields(fields);
     for (const std::string_view key : others)

@@ -23,6 +23,8 @@ inline constexpr std::byte little_endian_mark{1};
 inline constexpr const char* later_mark = "+";
 /// Of the flags of a slot and of a network's mode: LayerFormats follow, of the slot or the head.
 inline constexpr std::uint8_t formats_flag = 4;
+/// The bits of a number format of weights from here on say which scales it has.
+inline constexpr std::uint32_t scales_shift = 5;
 /// After that, where a layer says something of its parameters: its ParameterRules follow the
 /// fields.
 inline constexpr const char* rules_mark = "*";

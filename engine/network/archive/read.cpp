@@ -309,12 +309,17 @@ void ArchiveReader::read(AnyLayer& layer) {
 }
 
 void ArchiveReader::read(LayerFormats& formats) {
-    for (Dtype* dtype : {&formats.weights, &formats.activations}) {
-        std::uint8_t number = 0;
-        read(number);
-        if (number >= dtype_count) fail("a number format is unknown");
-        *dtype = static_cast<Dtype>(number);
-    }
+    std::uint8_t weights = 0;
+    std::uint8_t activations = 0;
+    read(weights);
+    read(activations);
+    const std::size_t scales = weights >> scales_shift;
+    const std::size_t dtype = weights & ((1U << scales_shift) - 1U);
+    if (dtype >= dtype_count || activations >= dtype_count) fail("a number format is unknown");
+    if (scales >= scales_names.size()) fail("the scales of a number format are unknown");
+    formats = {.weights = static_cast<Dtype>(dtype),
+               .activations = static_cast<Dtype>(activations),
+               .scales = static_cast<Scales>(scales)};
     // What is plain is not written, so that a network has one form.
     if (formats.is_plain()) fail("a number format is written that needs none");
 }

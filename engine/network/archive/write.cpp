@@ -146,7 +146,8 @@ void ArchiveWriter::write(const AnyLayer& layer) {
 }
 
 void ArchiveWriter::write(const LayerFormats& formats) {
-    write(static_cast<std::uint8_t>(formats.weights));
+    write(static_cast<std::uint8_t>(static_cast<std::uint8_t>(formats.weights) |
+                                    static_cast<std::uint8_t>(formats.scales) << scales_shift));
     write(static_cast<std::uint8_t>(formats.activations));
 }
 

@@ -100,24 +100,32 @@ Dtype read_dtype(const json& object, const std::string& path, const char* key, D
     return static_cast<Dtype>(json_read::choice(*value, place, dtype_names));
 }
 
+/// The scales that stand in an object. They mean something where its format has scales.
+Scales read_scales(const json& object, const std::string& path, Scales otherwise) {
+    const json* value = object.is_object() ? find(object, "dtype_scales") : nullptr;
+    if (value == nullptr) return otherwise;
+    const std::string place = json_read::member(path, "dtype_scales");
+    return static_cast<Scales>(json_read::choice(*value, place, scales_names));
+}
+
 LayerFormats read_formats(const json& object, const std::string& path,
                           LayerFormats otherwise = {}) {
     return {.weights = read_dtype(object, path, "dtype", otherwise.weights),
-            .activations = read_dtype(object, path, "activation_dtype", otherwise.activations)};
+            .activations = read_dtype(object, path, "activation_dtype", otherwise.activations),
+            .scales = read_scales(object, path, otherwise.scales)};
 }
 
 /// The formats beside the fields of a layer, taken out of it.
 LayerFormats take_formats(json& layer, const std::string& path, LayerFormats otherwise) {
     const LayerFormats formats = read_formats(layer, path, otherwise);
-    if (layer.is_object()) {
-        layer.erase("dtype");
-        layer.erase("activation_dtype");
-    }
+    if (layer.is_object())
+        for (const char* key : format_keys) layer.erase(key);
     return formats;
 }
 
 void write_formats(ordered_json& layer, LayerFormats formats) {
     if (formats.weights != Dtype::float32) layer["dtype"] = name(formats.weights);
+    if (formats.scales != Scales::format) layer["dtype_scales"] = name(formats.scales);
     if (formats.activations != Dtype::float32)
         layer["activation_dtype"] = name(formats.activations);
 }
@@ -255,9 +263,10 @@ void add_rules(AnyLayer& layer, const ParameterRules& rules) {
 
 Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
                               std::int64_t output_features, bool time, std::int64_t steps) {
-    static constexpr std::array<std::string_view, 11> keys{
-        "layers",           "grid", "links",     "input", "mode", "build", "initial", "dtype",
-        "activation_dtype", "init", "init_scale"};
+    static constexpr std::array<std::string_view, 12> keys{
+        "layers", "grid",      "links", "input",        "mode",
+        "build",  "initial",   "dtype", "dtype_scales", "activation_dtype",
+        "init",   "init_scale"};
     json_read::object(network, "network", keys);
     if (network.contains("build"))
         return with_init(
@@ -303,6 +312,7 @@ void apply_formats(Blueprint& blueprint, const json& network) {
     for_each_formats(blueprint, [&](LayerFormats& own) {
         if (own.weights == Dtype::float32) own.weights = formats.weights;
         if (own.activations == Dtype::float32) own.activations = formats.activations;
+        if (own.scales == Scales::format) own.scales = formats.scales;
     });
 }
 

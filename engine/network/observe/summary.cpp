@@ -69,7 +69,7 @@ LayerSummary describe(std::string place, int slot, const AnyLayer& layer, const 
     result.formats = formats;
     for (const ParameterSpec& parameter : layer.parameters()) {
         count(result.counts, parameter);
-        result.stored_bytes += stored_bytes(parameter, formats.weights);
+        result.stored_bytes += stored_bytes(parameter, formats);
     }
     for (InnerLayer& inner : inner_layers(layer, row))
         result.inner.push_back(
@@ -155,6 +155,7 @@ ordered_json layer_json(const LayerSummary& layer, const GridSize& grid, bool ne
     for (const Activation activation : layer.activations)
         json["activations"].push_back(name(activation));
     json["dtype"] = name(layer.formats.weights);
+    json["dtype_scales"] = name(layer.formats.scales);
     json["activation_dtype"] = name(layer.formats.activations);
     json["input"] = layer.input.extents();
     json["output"] = layer.output.extents();
@@ -208,7 +209,7 @@ NetworkSummary summary(const Network& network) {
         count(entry.counts, range.parameter);
         count(result.total, range.parameter);
         entry.stored_bytes +=
-            stored_bytes(range.parameter, formats_of(blueprint, entry.link.target).weights);
+            stored_bytes(range.parameter, formats_of(blueprint, entry.link.target));
     }
     for (const LinkSummary& entry : result.links) result.stored_bytes += entry.stored_bytes;
     result.products = products(network);

@@ -15,6 +15,6 @@ struct PackedFormat {
 /// Of numbers as they are.
 inline constexpr PackedFormat plain_numbers{.kind = 9, .bits = 32, .group = 0};
 /// Contract: a format that can be packed.
-[[nodiscard]] PackedFormat packed_format(Dtype dtype);
+[[nodiscard]] PackedFormat packed_format(const PackedAttribute& packed);
 
 }  // namespace cambrian::gpu

@@ -21,7 +21,7 @@ class PackedMatmulKernel : public Kernel {
     explicit PackedMatmulKernel(const KernelContext& context)
         : resources_(context.owner.resources()),
           operands_(context),
-          format_(packed_format(operands_.epilogue().packed->dtype)),
+          format_(packed_format(*operands_.epilogue().packed)),
           few_rows_(context, format_),
           chains_(context, format_),
           in_chains_(resources_.math == Math::fast && operands_.k() >= min_chained_depth) {}

@@ -65,7 +65,7 @@ class UnpackKernel : public Kernel {
           result_(context.results[0]) {
         for (std::size_t i = 0; i < context.operands.size(); ++i)
             parts_.push_back({context.operands[i], context.operand(i).shape.elements()});
-        const PackedFormat format = packed_format(context.attribute<PackedAttribute>().dtype);
+        const PackedFormat format = packed_format(context.attribute<PackedAttribute>());
         pipeline_ = &static_pipeline(context.owner.resources(), "unpack",
                                      std::array{width_, format.kind, format.bits, format.group});
     }
@@ -104,12 +104,12 @@ class UnpackKernel : public Kernel {
 
 }  // namespace
 
-PackedFormat packed_format(Dtype dtype) {
-    const PackedKind kind = packed_kinds[static_cast<std::size_t>(dtype)];
+PackedFormat packed_format(const PackedAttribute& packed) {
+    const PackedKind kind = packed_kinds[static_cast<std::size_t>(packed.dtype)];
     CAMBRIAN_EXPECT(kind != PackedKind::none);
     return {.kind = static_cast<std::uint32_t>(kind),
-            .bits = row(dtype).bits,
-            .group = packed_group_constant(row(dtype).group)};
+            .bits = row(packed.dtype).bits,
+            .group = packed_group_constant(scale_group(packed))};
 }
 
 std::unique_ptr<Kernel> make_unpack(const KernelContext& context) {

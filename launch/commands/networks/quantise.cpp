@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/network/weight_formats.hpp"
 #include "cambrian/evolve/evaluation/calibration.hpp"
 #include "cambrian/evolve/genome/structure.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
@@ -24,6 +26,20 @@ Dtype chosen_dtype(const char* option, const std::string& text) {
     if (const auto dtype = dtype_named(text)) return *dtype;
     throw ConfigError(fmt::format("{} is {} (formats are {}) name one of them", option, text,
                                   fmt::join(dtype_names, ", ")));
+}
+
+Scales chosen_scales(Dtype dtype, const std::string& text) {
+    const auto* const found = std::ranges::find(scales_names, text);
+    if (found == scales_names.end())
+        throw ConfigError(fmt::format("--scales is {} (they are {}) name one of them", text,
+                                      fmt::join(scales_names, ", ")));
+    const auto scales = static_cast<Scales>(found - scales_names.begin());
+    if (scales != Scales::format && !takes_scales(dtype))
+        throw ConfigError(
+            fmt::format("--scales is {} ({} takes none but its own) leave it out, or "
+                        "choose another format",
+                        text, name(dtype)));
+    return scales;
 }
 
 evolve::Phase last_phase(const evolve::Task& task) {
@@ -87,13 +103,15 @@ int quantise_command(const CommandContext& context, const QuantiseOptions& optio
     if (!options.output.empty())
         refuse_input_as_output(options.output, {options.network, options.config});
     distributed::NetworkFile network = distributed::read_network(options.network);
+    const Dtype dtype = chosen_dtype("--dtype", options.dtype);
     const LayerFormats formats{
-        .weights = chosen_dtype("--dtype", options.dtype),
-        .activations = chosen_dtype("--activation-dtype", options.activation_dtype)};
+        .weights = dtype,
+        .activations = chosen_dtype("--activation-dtype", options.activation_dtype),
+        .scales = chosen_scales(dtype, options.scales)};
     const evolve::Genome before = evolve::with_formats(network.genome, {});
     network.genome = evolve::with_formats(network.genome, formats);
     context.out << fmt::format("{}: weights in {}, rows in {}\n", options.network,
-                               name(formats.weights), name(formats.activations));
+                               weights_text(formats), name(formats.activations));
     print_errors(context.out, network.genome);
     const bool has_task = !options.config.empty() || !network.identity_json.empty();
     if (options.calibrate && !has_task)

@@ -73,6 +73,21 @@ TEST(PackedWeights, GiveTheBitsOfTheNumbersThatCodesStandFor) {
     }
 }
 
+TEST(PackedWeights, HaveAnyScales) {
+    for (const Math math : {Math::fast, Math::strict}) {
+        const auto backend = make_cpu_backend({.threads = 2, .math = math});
+        for (const std::string_view dtype : {"int8", "uint4", "float8_e5m2", "ternary", "q4_0"})
+            for (const std::string_view scales : scales_names) {
+                nlohmann::json layers = {{{"type", "dense"}, {"out", 37}}, {{"type", "dense"}}};
+                const Network network(blueprint_from_json(
+                    {{"layers", layers}, {"dtype", dtype}, {"dtype_scales", scales}}, 45, 5));
+                EXPECT_EQ(outputs(*backend, network, normal_rows({9, 45}), 1),
+                          outputs(*backend, network, normal_rows({9, 45}), nothing))
+                    << dtype << ' ' << scales;
+            }
+    }
+}
+
 TEST(PackedWeights, ReachEveryLayerWithMatrices) {
     const auto backend = make_cpu_backend({});
     const nlohmann::json layers = {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/backend/backend.hpp"
@@ -32,14 +33,8 @@ Network network_of_formats() {
     return Network(test::blueprint_of(formats_of_each, 40, 3));
 }
 
-TEST(WeightFormats, LayersHaveTheirOwnOrThoseOfTheNetwork) {
-    const Blueprint blueprint = network_of_formats().blueprint();
-    EXPECT_EQ(blueprint.slots[0]->formats, (LayerFormats{.weights = Dtype::float4_e2m1fn}));
-    EXPECT_EQ(blueprint.slots[1]->formats, (LayerFormats{.activations = Dtype::bfloat16}));
-    EXPECT_EQ(blueprint.head_formats, (LayerFormats{.weights = Dtype::int8}));
-    EXPECT_TRUE(encodes_weights(blueprint));
-    EXPECT_TRUE(encodes_activations(blueprint));
-    // The section that says all of it reads back, and so does the archive.
+/// From the section that says all of it, and from an archive.
+void expect_read_back(const Blueprint& blueprint) {
     EXPECT_EQ(blueprint_from_json(nlohmann::json(network_section(blueprint))), blueprint);
     ArchiveWriter writer;
     writer.write(blueprint);
@@ -49,6 +44,16 @@ TEST(WeightFormats, LayersHaveTheirOwnOrThoseOfTheNetwork) {
     reader.read(read);
     reader.finish();
     EXPECT_EQ(read, blueprint);
+}
+
+TEST(WeightFormats, LayersHaveTheirOwnOrThoseOfTheNetwork) {
+    const Blueprint blueprint = network_of_formats().blueprint();
+    EXPECT_EQ(blueprint.slots[0]->formats, (LayerFormats{.weights = Dtype::float4_e2m1fn}));
+    EXPECT_EQ(blueprint.slots[1]->formats, (LayerFormats{.activations = Dtype::bfloat16}));
+    EXPECT_EQ(blueprint.head_formats, (LayerFormats{.weights = Dtype::int8}));
+    EXPECT_TRUE(encodes_weights(blueprint));
+    EXPECT_TRUE(encodes_activations(blueprint));
+    expect_read_back(blueprint);
     EXPECT_THAT(
         [] {
             (void)test::blueprint_of(R"({"dtype": "int5", "layers": [{"type": "dense"}]})", 2, 1);
@@ -105,20 +110,22 @@ TEST(WeightFormats, ProgramsAreSharedByFormatsOfWeightsButNotOfRows) {
 }
 
 /// The weights of a matrix, rounded by a graph on a backend.
-Tensor rounded(Backend& backend, Dtype dtype, const Tensor& x) {
+Tensor rounded(Backend& backend, Dtype dtype, Scales scales, const Tensor& x) {
     Graph graph;
-    graph.output(rounded_to(graph.input("x", ValueType::real, x.shape), dtype));
+    graph.output(rounded_to(graph.input("x", ValueType::real, x.shape), dtype, scales));
     return evaluate(backend, graph, 1, std::array{x}).front();
 }
 
 TEST(WeightFormats, GraphsRoundAsCodesDo) {
     const auto backend = make_cpu_backend({});
     const Tensor x = test::some_rows({5, 45});
-    for (std::size_t i = 0; i < dtype_count; ++i) {
-        const auto dtype = static_cast<Dtype>(i);
+    for (std::size_t i = 0; i < dtype_count * scales_names.size(); ++i) {
+        const auto dtype = static_cast<Dtype>(i % dtype_count);
+        const auto scales = static_cast<Scales>(i / dtype_count);
+        SCOPED_TRACE(name(scales));
         std::vector<float> expected(x.elements.begin(), x.elements.end());
-        round_to_codes(QuantisationScheme(dtype), {5, 45}, expected);
-        const Tensor result = rounded(*backend, dtype, x);
+        round_to_codes({dtype, scales}, {5, 45}, expected);
+        const Tensor result = rounded(*backend, dtype, scales, x);
         ASSERT_EQ(result.shape, x.shape) << name(dtype);
         double largest = 0.0;
         for (std::size_t j = 0; j < expected.size(); ++j)
@@ -128,6 +135,46 @@ TEST(WeightFormats, GraphsRoundAsCodesDo) {
         const bool fine = row(dtype).bits == 16 && row(dtype).group != ScaleGroup::none;
         EXPECT_LE(largest, fine ? 2e-4 : 1e-6) << name(dtype);
     }
+}
+
+TEST(WeightFormats, ScalesAreThoseOfTheNetworkOrTheLayer) {
+    const Blueprint blueprint = test::blueprint_of(R"({"dtype": "int8", "dtype_scales": "block",
+        "layers": [{"type": "dense", "out": 3}, {"type": "dense", "out": 3, "dtype_scales": "mx"},
+                   {"type": "dense", "dtype": "float16"}]})",
+                                                   6, 3);
+    EXPECT_EQ(blueprint.slots[0]->formats.scales, Scales::block);
+    EXPECT_EQ(blueprint.slots[1]->formats.scales, Scales::mx);
+    expect_read_back(blueprint);
+    // Where a format has none, what the network says is for other layers.
+    EXPECT_EQ(QuantisationScheme(Dtype::float16, Scales::block).group, ScaleGroup::none);
+    EXPECT_EQ(QuantisationScheme(Dtype::q4_0, Scales::tensor).group, ScaleGroup::block);
+    EXPECT_THAT(
+        [] {
+            (void)test::blueprint_of(R"({"dtype_scales": "rows", "layers": [{"type": "dense"}]})",
+                                     2, 1);
+        },
+        ThrowsMessage<ConfigError>(HasSubstr("network.dtype_scales")));
+}
+
+TEST(WeightFormats, ScalesDecideHowMuchIsLost) {
+    // One row far larger than the others, and one large number in a row.
+    std::vector<float> numbers(std::size_t{2} * 64);
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = (i < 64 ? 100.0F : 1.0F) * std::sin(static_cast<float>(i));
+    numbers[64] = 50.0F;
+    const auto lost = [&](Dtype dtype, Scales scales) {
+        std::vector<float> stored = numbers;
+        round_to_codes({dtype, scales}, {2, 64}, stored);
+        return quantisation_error(std::span(numbers).subspan(96), std::span(stored).subspan(96))
+            .rms;
+    };
+    for (const Dtype dtype : {Dtype::int8, Dtype::uint8, Dtype::int4, Dtype::uint4}) {
+        EXPECT_LT(lost(dtype, Scales::block), 0.5 * lost(dtype, Scales::channel)) << name(dtype);
+        EXPECT_LE(lost(dtype, Scales::channel), lost(dtype, Scales::tensor)) << name(dtype);
+        EXPECT_LE(lost(dtype, Scales::block), lost(dtype, Scales::mx)) << name(dtype);
+    }
+    EXPECT_EQ(stored_bytes({Dtype::int8, Scales::tensor}, {2, 64}), 128 + 4);
+    EXPECT_EQ(stored_bytes({Dtype::int8, Scales::mx}, {2, 64}), 128 + 4 * 4);
 }
 
 TEST(WeightFormats, RowsThatEnterALayerAreRounded) {

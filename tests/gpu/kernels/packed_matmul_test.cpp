@@ -30,6 +30,7 @@ struct PackedCase {
     std::int64_t k = 1;
     bool bias = false;
     bool activation = false;
+    std::optional<ScaleGroup> scales{};
 
     [[nodiscard]] std::string label() const {
         return std::string(name(dtype)) + " " + std::to_string(m) + " x " + std::to_string(n) +
@@ -38,7 +39,8 @@ struct PackedCase {
 };
 
 Graph packed_graph(const PackedCase& product) {
-    const PackedAttribute packed{.dtype = product.dtype, .length = product.k};
+    const PackedAttribute packed{
+        .dtype = product.dtype, .length = product.k, .scales = product.scales};
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {product.m, product.k}, true);
     std::vector<Var> parts{
@@ -100,6 +102,8 @@ std::vector<PackedCase> long_products() {
     cases.push_back({Dtype::uint4, 1, 33, 1480});
     cases.push_back({Dtype::binary, 1, 34, 1250});
     cases.push_back({Dtype::q4_0, 5, 4, 5130, true, true});
+    cases.push_back({Dtype::int8, 2, 33, 1100, true, false, ScaleGroup::block});
+    cases.push_back({Dtype::uint4, 1, 5, 1100, false, false, ScaleGroup::row});
     return cases;
 }
 
