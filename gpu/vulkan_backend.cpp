@@ -57,7 +57,8 @@ class VulkanBackend : public Backend {
                      .dump_directory = options.dump_directory,
                      .longest_dispatch = options.longest_dispatch,
                      .max_turns = options.max_turns,
-                     .matmul_tile = options.matmul_tile},
+                     .matmul_tile = options.matmul_tile,
+                     .row_lanes = options.row_lanes},
           inheritance_(resources_) {}
 
     [[nodiscard]] ThreadPool& threads() override { return transfer_.threads(); }
