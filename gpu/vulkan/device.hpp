@@ -27,6 +27,8 @@ struct DeviceLimits {
     double timestamp_nanoseconds = 0.0;   ///< Of a tick; 0: no timestamps.
     bool software = false;                ///< llvmpipe: small tiles, few threads.
     bool float16 = false;
+    /// Subnormal halves of a word become the numbers that they are: known of these drivers.
+    bool keeps_small_halves = false;
     /// Subgroups multiply matrices of f16, 16 by 16 by 16, and add in f32.
     bool cooperative_matrix = false;
     FloatControls float_controls;

@@ -22,7 +22,9 @@ layout(constant_id = 6) const uint stage = 8U;             // Pieces of a chain 
 layout(constant_id = 7) const uint with_vectors = 0U;      // Rows of codes are whole vectors.
 layout(constant_id = 8) const uint with_x_vectors = 0U;    // Rows of x are.
 layout(constant_id = 9) const uint with_activation = 0U;   // 1: a common one, 2: any.
+layout(constant_id = 10) const uint with_halves = 0U;      // The device unpacks subnormal halves.
 #include "cambrian/gpu/shaders/packed/packed.glsl"
+#include "cambrian/gpu/shaders/packed/halves.glsl"
 #include "cambrian/gpu/shaders/packed/packed_product.glsl"
 #include "cambrian/gpu/shaders/packed/chains.glsl"
 #include "cambrian/gpu/shaders/matmul/epilogue.glsl"
@@ -100,22 +102,59 @@ void load_x(uint first_group, uint first_piece) {
     }
 }
 
-// Half of a piece, whose words come first.
+// Word i of the piece of a row.
+uint word_of_piece(uint own, uint i) {
+    return words[own * piece_vectors + i / 4U][i % 4U];
+}
+
+// Quad q of half of a piece, whose words come first.
+vec4 numbers_of(uint own, uint q) {
+    vec4 numbers;
+    if (as_halves()) {
+        uint at = 4U * q / packed_in_word;
+        uvec2 from = uvec2(word_of_piece(own, at), packed_bits == 16U ? word_of_piece(own, at + 1U) : 0U);
+        numbers = quad_by_halves(from, q % 2U);
+        [[unroll]] for (uint j = 0U; j < 4U; ++j) {
+            if (packed_group != packed_unscaled)
+                numbers[j] = op_mul(numbers[j], op_mul(scalings[own].scale, half_unit()));
+        }
+        return numbers;
+    }
+    [[unroll]] for (uint j = 0U; j < 4U; ++j) {
+        uint code = 4U * q + j;
+        numbers[j] = packed_value(word_of_piece(own, code / packed_in_word), code % packed_in_word, scalings[own]);
+    }
+    return numbers;
+}
+
 void add_half(uint x_at) {
     [[unroll]] for (uint q = 0U; q < piece_quads / 2U; ++q) {
         vec4 x[rows];
         [[unroll]] for (uint r = 0U; r < rows; ++r) x[r] = x_tile[r * row_quads + x_at + q];
-        [[unroll]] for (uint j = 0U; j < 4U; ++j) {
-            uint code = 4U * q + j;
-            uint word = code / packed_in_word;
-            [[unroll]] for (uint own = 0U; own < own_rows; ++own) {
-                float number = packed_value(words[own * piece_vectors + word / 4U][word % 4U], code % packed_in_word,
-                                            scalings[own]);
+        [[unroll]] for (uint own = 0U; own < own_rows; ++own) {
+            vec4 numbers = numbers_of(own, q);
+            [[unroll]] for (uint j = 0U; j < 4U; ++j) {
                 [[unroll]] for (uint r = 0U; r < rows; ++r)
-                    sums[own * rows + r] = accumulate(sums[own * rows + r], x[r][j], number);
+                    sums[own * rows + r] = accumulate(sums[own * rows + r], x[r][j], numbers[j]);
             }
         }
     }
+}
+
+// Whether the whole piece that is there can be read as halves: it has no NaN that these have not, and its scales are
+// no larger than their unit leaves room for.
+bool reads_as_halves() {
+    bool all = true;
+    [[unroll]] for (uint own = 0U; own < own_rows; ++own) {
+        if (packed_group != packed_unscaled) all = all && scalings[own].scale < uintBitsToFloat(max_half_scale_bits);
+        if (packed_kind == packed_f8_e4m3) {
+            uint found = 0U;
+            [[unroll]] for (uint i = 0U; i < piece_words; ++i)
+                found |= (word_of_piece(own, i) & 0x7F7F7F7FU) + 0x01010101U;
+            all = all && (found & 0x80808080U) == 0U;
+        }
+    }
+    return all;
 }
 
 // The second half's words to the front.
@@ -133,9 +172,9 @@ void turn_words() {
     }
 }
 
-// The end of a row, code by code.
-void add_rest(uint k, uint x_at) {
-    [[dont_unroll]] for (uint i = 0U; k + i < push.word[2]; ++i) {
+// A piece code by code: the end of a row, or what is no half.
+void add_codes(uint k, uint x_at) {
+    [[dont_unroll]] for (uint i = 0U; i < min(piece, push.word[2] - k); ++i) {
         [[unroll]] for (uint own = 0U; own < own_rows; ++own) {
             uint word = Words(own_words[own]).at[(k + i) / packed_in_word];
             if (packed_group == packed_block) scalings[own] = packed_scaling(matrix, own_row[own], k + i);
@@ -149,8 +188,9 @@ void add_rest(uint k, uint x_at) {
 
 // The piece from k on, whose codes have been read where it is whole; reads those of the one after it.
 void add_piece(uint k, uint x_at) {
+    if (k >= push.word[2]) return;
     if (k + piece > push.word[2]) {
-        add_rest(k, x_at);
+        add_codes(k, x_at);
         return;
     }
     [[unroll]] for (uint w = 0U; w < own_rows * piece_vectors; ++w) words[w] = words_ahead[w];
@@ -158,6 +198,10 @@ void add_piece(uint k, uint x_at) {
         [[unroll]] for (uint own = 0U; own < own_rows; ++own) scalings[own] = scalings_ahead[own];
     }
     if (k % group_numbers + chains * piece < group_numbers) load_piece(k + chains * piece);
+    if (as_halves() && !reads_as_halves()) {
+        add_codes(k, x_at);
+        return;
+    }
     [[dont_unroll]] for (uint half_piece = 0U; half_piece < 2U; ++half_piece) {
         add_half(x_at + half_piece * piece_quads / 2U);
         turn_words();

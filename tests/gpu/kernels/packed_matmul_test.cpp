@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -190,6 +192,47 @@ TEST(VulkanPackedMatmul, HasTheBitsOfAnyTileWhereSumsAreLong) {
             EXPECT_EQ(first_difference(product_of(*chains, product), product_of(*tiles, product)),
                       -1)
                 << product.label() << " in " << tile;
+    }
+}
+
+/// What a product gives whose codes are all those of a mask, and of row 1 one word of its own.
+std::vector<double> product_of_codes(Backend& backend, const PackedCase& product,
+                                     std::uint32_t mask, std::optional<std::uint32_t> word) {
+    const Graph graph = packed_graph(product);
+    std::vector<Tensor> inputs = inputs_of(graph, 1);
+    const auto integer = [](std::uint32_t bits) {
+        return static_cast<double>(static_cast<std::int32_t>(bits));
+    };
+    RandomStream stream(random_key(5, "codes"), 0);
+    std::vector<double>& words = inputs[1].elements;
+    for (double& element : words) element = integer(stream.bits() & mask);
+    if (word) words[words.size() / static_cast<std::size_t>(product.n) + 7] = integer(*word);
+    return evaluate(backend, graph, 1, inputs)[0].elements;
+}
+
+TEST(VulkanPackedMatmul, SmallFloatsHaveTheBitsOfTilesWhateverTheirCodes) {
+    const auto chains = backend_of(Math::fast);
+    const auto tiles = backend_of(Math::fast, "32x32x8");
+    struct Codes {
+        Dtype dtype{};
+        std::uint32_t mask = 0;  // Signs and subnormal numbers, and nothing that is not finite.
+        std::optional<std::uint32_t> word{};
+    };
+    for (const Codes& codes :
+         {Codes{Dtype::float16, 0xBFFFBFFF}, Codes{Dtype::float16, 0x83FF83FF},
+          Codes{Dtype::float16, 0xBFFFBFFF, 0x7C007E01}, Codes{Dtype::float8_e4m3fn, 0xBFBFBFBF},
+          Codes{Dtype::float8_e4m3fn, 0x87878787},
+          Codes{Dtype::float8_e4m3fn, 0xBFBFBFBF, 0x3F7F3F3F},
+          Codes{Dtype::float8_e4m3fn, 0xBFBFBFBF, 0xFE3F3F7E},
+          Codes{Dtype::float8_e5m2, 0xBFBFBFBF}, Codes{Dtype::float8_e5m2, 0x83838383},
+          Codes{Dtype::float8_e5m2, 0xBFBFBFBF, 0x7F3FFC3F},
+          Codes{Dtype::float4_e2m1fn, 0xFFFFFFFF}}) {
+        const PackedCase product{codes.dtype, 1, 3, 1100};
+        const auto found = product_of_codes(*chains, product, codes.mask, codes.word);
+        const auto expected = product_of_codes(*tiles, product, codes.mask, codes.word);
+        EXPECT_EQ(first_difference(found, expected), -1) << product.label() << " " << codes.mask;
+        EXPECT_EQ(std::isfinite(found[1]), !codes.word || codes.word == 0xFE3F3F7E) << codes.mask;
+        EXPECT_TRUE(std::isfinite(found[0]));
     }
 }
 
