@@ -14,7 +14,10 @@ void GraphCopy::copy(const Node& node) {
 }
 
 void GraphCopy::copy(const Node& node, Attributes attributes) {
-    const Var first = target_.add(node.op, operands(node), std::move(attributes), node.where);
+    map_results(node, target_.add(node.op, operands(node), std::move(attributes), node.where));
+}
+
+void GraphCopy::map_results(const Node& node, Var first) {
     for (std::uint32_t i = 0; i < node.result_count; ++i)
         map(ValueId{node.first_result + i},
             {&target_, ValueId{static_cast<std::uint32_t>(first.id) + i}});

@@ -23,6 +23,8 @@ class GraphCopy {
     void copy(const Node& node);
     /// Appends the node with other attributes and as many results.
     void copy(const Node& node, Attributes attributes);
+    /// The results of a node became those from `first` on.
+    void map_results(const Node& node, Var first);
     void map(ValueId from, Var to) { values_[static_cast<std::size_t>(from)] = to; }
     [[nodiscard]] Var mapped(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
     [[nodiscard]] std::vector<Var> operands(const Node& node) const;

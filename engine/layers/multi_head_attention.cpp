@@ -31,6 +31,13 @@ std::string_view MultiHeadAttention::fault() const {
     if (!(std::isfinite(rope_base) && rope_base >= 0.0F)) return "rope_base is 0 or more";
     if (rope_base > 0.0F && head_dim % 2 != 0)
         return "head_dim is odd, and rope_base turns pairs of elements";
+    if (!(std::isfinite(rope_factor) && rope_factor >= 1.0F)) return "rope_factor is 1 or more";
+    if (rope_original < 0 || rope_original > largest_count)
+        return "rope_original is 0 to 16777216 positions";
+    if (!(rope_low > 0.0F && rope_low < rope_high && std::isfinite(rope_high)))
+        return "rope_low is above 0 and below rope_high";
+    if (rope_factor != 1.0F && rope_base == 0.0F)
+        return "rope_factor divides the angles of a rope_base";
     if (window < 0) return "window is 0 or more";
     if (window > largest_count) return "window is 16777216 positions or fewer";
     if (!causal && window > 0) return "window is of causal attention";
@@ -130,11 +137,18 @@ Var MultiHeadAttention::head_rows(Var x, Projection which, const LayerOperands& 
     return normed(rows, which, operands);
 }
 
+RotaryTables MultiHeadAttention::angles(Graph& graph, std::int64_t length) const {
+    return rotary_tables(graph, length, head_dim, static_cast<double>(rope_base),
+                         {.factor = static_cast<double>(rope_factor),
+                          .original = static_cast<double>(rope_original),
+                          .low = static_cast<double>(rope_low),
+                          .high = static_cast<double>(rope_high)});
+}
+
 /// Rows at `first` and after it, of positions 0 to length - 1, by their angles.
 Var MultiHeadAttention::turned(Var x, std::int64_t first, std::int64_t length) const {
     if (rope_base == 0.0F) return x;
-    const RotaryTables tables =
-        rotary_tables(*x.graph, length, head_dim, static_cast<double>(rope_base));
+    const RotaryTables tables = angles(*x.graph, length);
     const std::int64_t rows = length - first;
     return rope(x, {slice(tables.cosine, 0, first, rows), slice(tables.sine, 0, first, rows)});
 }
@@ -223,10 +237,9 @@ StepResult MultiHeadAttention::step(Var x, std::span<const Var> state,
 /// A row x [N, heads, 1, d] each at a position [N] of its own.
 Var MultiHeadAttention::turned_at(Var x, Var position) const {
     if (rope_base == 0.0F) return x;
-    const RotaryTables angles = at_positions(
-        rotary_tables(*x.graph, cache, head_dim, static_cast<double>(rope_base)), position);
+    const RotaryTables own = at_positions(angles(*x.graph, cache), position);
     const Shape beside{x.shape()[0], 1, 1, head_dim / 2};
-    return rope(x, {reshape(angles.cosine, beside), reshape(angles.sine, beside)});
+    return rope(x, {reshape(own.cosine, beside), reshape(own.sine, beside)});
 }
 
 /// What q [N, heads, 1, d] sees in the caches of `state`, before its position, and of k and v

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cambrian/engine/graph/builders/attention.hpp"
 #include "cambrian/engine/layers/support/layer.hpp"
 
 namespace cambrian {
@@ -35,6 +36,10 @@ struct MultiHeadAttention {
     std::int64_t window = 0;
     bool qk_norm = false;
     float qk_epsilon = 1e-6F;
+    float rope_factor = 1.0F;
+    std::int64_t rope_original = 0;
+    float rope_low = 1.0F;
+    float rope_high = 4.0F;
     /// Positions that a step keeps, from the first one on, keys turned by where they stand. Of
     /// networks that generate, never of files; 0: the last `window` ones.
     std::int64_t cache = 0;
@@ -53,6 +58,17 @@ struct MultiHeadAttention {
               "each head of queries and keys is normalised, with gains"}
             .later(),
         Field{"qk_epsilon", &MultiHeadAttention::qk_epsilon, "of qk_norm"}.later(),
+        Field{"rope_factor", &MultiHeadAttention::rope_factor,
+              "angles of positions are divided by it, for sequences longer than a model learned"}
+            .later(),
+        Field{"rope_original", &MultiHeadAttention::rope_original,
+              "positions of those sequences: waves that turn often in them keep their angles; 0: "
+              "none does"}
+            .later(),
+        Field{"rope_low", &MultiHeadAttention::rope_low,
+              "turns in rope_original below which an angle is divided"}
+            .later(),
+        Field{"rope_high", &MultiHeadAttention::rope_high, "turns above which it is kept"}.later(),
     };
 
     static MultiHeadAttention example();
@@ -82,6 +98,7 @@ struct MultiHeadAttention {
     [[nodiscard]] Var split_heads(Var x, std::int64_t count) const;
     [[nodiscard]] Var normed(Var heads_of_x, Projection which, const LayerOperands& operands) const;
     [[nodiscard]] Var head_rows(Var x, Projection which, const LayerOperands& operands) const;
+    [[nodiscard]] RotaryTables angles(Graph& graph, std::int64_t length) const;
     [[nodiscard]] Var turned(Var x, std::int64_t first, std::int64_t length) const;
     [[nodiscard]] Var attend(Var q, Var k, Var v) const;
     [[nodiscard]] Var attend_masked(Var q, Var k, Var v, Var mask) const;

@@ -28,6 +28,11 @@ struct LanguageModel {
     std::int64_t sliding = 0;    ///< 0: all positions.
     float epsilon = 0.0F;
     float rope_base = 0.0F;
+    // As MultiHeadAttention has them.
+    float rope_factor = 1.0F;
+    std::int64_t rope_original = 0;
+    float rope_low = 1.0F;
+    float rope_high = 4.0F;
     bool tied = false;  ///< One tensor is the embedding and the head, in the network, too.
     bool attention_bias = false;
     bool mlp_bias = false;
@@ -88,6 +93,8 @@ struct Family {
     std::int64_t block_layers = 2;
     /// What keys alone do not say: widths that follow from others, settings in lists of their own.
     void (*complete)(LanguageModel&, const nlohmann::json& config) = nullptr;
+    /// The same into a config that is written.
+    void (*write)(const LanguageModel&, nlohmann::ordered_json& config) = nullptr;
     /// The chain; the head is last, and is tied by who asks (blueprint_of).
     std::vector<AnyLayer> (*layers)(const LanguageModel&) = nullptr;
     /// What a chain may be, or nothing where it is not of the family; `layers` decides. Null: the

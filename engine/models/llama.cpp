@@ -21,6 +21,7 @@ Family llama_family() {
     add_output_bias(family.tensors, "layers.#.self_attn.o_proj.bias");
     family.buffers = {"model.layers.#.self_attn.rotary_emb.inv_freq"};
     family.complete = complete_rotary;
+    family.write = write_rotary;
     family.layers = gated_transformer;
     family.describe = describe_gated_transformer;
     return family;

@@ -146,6 +146,7 @@ nlohmann::ordered_json model_config(const Family& family, const LanguageModel& m
             key.member);
     for (const FixedKey& key : family.fixed)
         config[std::string(key.name)] = nlohmann::ordered_json::parse(key.values.front());
+    if (family.write != nullptr) family.write(model, config);
     return config;
 }
 

@@ -14,6 +14,7 @@ Family gated_family(std::string_view type, std::string_view architecture) {
     family.fixed = {{"hidden_act", {"\"silu\""}}, {"use_sliding_window", {"false"}}};
     family.tensors = gated_transformer_tensors();
     family.complete = complete_rotary;
+    family.write = write_rotary;
     family.layers = gated_transformer;
     family.describe = describe_gated_transformer;
     return family;

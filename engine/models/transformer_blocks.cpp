@@ -47,6 +47,37 @@ void add_output_bias(std::vector<TensorRow>& tensors, std::string_view theirs) {
     tensors.push_back({theirs, Place::mixer, {"layers.1.bo"}});
 }
 
+namespace {
+
+/// A number of a scaling of positions, which it must have.
+double scaling_number(const nlohmann::json& rope, const char* key) {
+    if (!rope.contains(key) || !rope[key].is_number())
+        throw InputError("its scaling of positions has no number \"" + std::string(key) +
+                         "\" (the angles follow from it) mend it");
+    return rope[key].get<double>();
+}
+
+/// What positions of a type are scaled by.
+void read_scaling(LanguageModel& model, const nlohmann::json& rope, const nlohmann::json& type) {
+    if (type == "default") return;
+    if (type != "linear" && type != "llama3")
+        throw InputError("it asks for positions of the type " + json_text::shown(type) +
+                         " (computed here are \"default\", \"linear\" and \"llama3\") choose "
+                         "another model");
+    model.rope_factor = static_cast<float>(scaling_number(rope, "factor"));
+    if (type == "linear") return;
+    model.rope_low = static_cast<float>(scaling_number(rope, "low_freq_factor"));
+    model.rope_high = static_cast<float>(scaling_number(rope, "high_freq_factor"));
+    const double original = scaling_number(rope, "original_max_position_embeddings");
+    if (!(original >= 1.0 && original <= static_cast<double>(largest_count)))
+        throw InputError("\"original_max_position_embeddings\" is " +
+                         json_text::shown(rope["original_max_position_embeddings"]) +
+                         " (it is a count of positions) mend it");
+    model.rope_original = static_cast<std::int64_t>(original);
+}
+
+}  // namespace
+
 void complete_rotary(LanguageModel& model, const nlohmann::json& config) {
     for (const char* key : {"rope_parameters", "rope_scaling"}) {
         if (!config.contains(key) || config[key].is_null()) continue;
@@ -55,11 +86,7 @@ void complete_rotary(LanguageModel& model, const nlohmann::json& config) {
             throw InputError("\"" + std::string(key) + "\" is " + json_text::shown(rope) +
                              " (it is an object) mend it");
         for (const char* type : {"rope_type", "type"})
-            if (rope.contains(type) && rope[type] != "default")
-                throw InputError("\"" + std::string(key) + "\" asks for positions of the type " +
-                                 json_text::shown(rope[type]) +
-                                 " (only \"default\", which does not scale them, is computed here) "
-                                 "choose another model");
+            if (rope.contains(type)) read_scaling(model, rope, rope[type]);
         if (rope.contains("rope_theta") && rope["rope_theta"].is_number())
             model.rope_base = rope["rope_theta"].get<float>();
     }
@@ -69,6 +96,18 @@ void complete_rotary(LanguageModel& model, const nlohmann::json& config) {
                 throw InputError("\"layer_types\" has " + json_text::shown(type) +
                                  " (blocks are alike here, with \"full_attention\") choose another "
                                  "model");
+}
+
+void write_rotary(const LanguageModel& model, nlohmann::ordered_json& config) {
+    if (model.rope_factor == 1.0F) return;
+    nlohmann::ordered_json rope{{"rope_type", model.rope_original == 0 ? "linear" : "llama3"},
+                                {"factor", model.rope_factor}};
+    if (model.rope_original > 0) {
+        rope["low_freq_factor"] = model.rope_low;
+        rope["high_freq_factor"] = model.rope_high;
+        rope["original_max_position_embeddings"] = model.rope_original;
+    }
+    config["rope_scaling"] = std::move(rope);
 }
 
 std::vector<AnyLayer> gated_transformer(const LanguageModel& model) {
@@ -92,6 +131,10 @@ std::vector<AnyLayer> gated_transformer(const LanguageModel& model) {
             attention.qk_norm = true;
             attention.qk_epsilon = model.epsilon;
         }
+        attention.rope_factor = model.rope_factor;
+        attention.rope_original = model.rope_original;
+        attention.rope_low = model.rope_low;
+        attention.rope_high = model.rope_high;
         attention.window = model.sliding > 0 ? model.sliding : model.positions;
         layers.emplace_back(block(attention));
         layers.emplace_back(block(
@@ -121,6 +164,10 @@ std::optional<LanguageModel> describe_gated_transformer(std::span<const AnyLayer
     model.positions = attention->window;
     model.epsilon = norm->epsilon;
     model.rope_base = attention->rope_base;
+    model.rope_factor = attention->rope_factor;
+    model.rope_original = attention->rope_original;
+    model.rope_low = attention->rope_low;
+    model.rope_high = attention->rope_high;
     model.attention_bias = attention->bias;
     model.normed_heads = attention->qk_norm;
     model.mlp_bias = gated->bias;

@@ -16,6 +16,7 @@ void add_output_bias(std::vector<TensorRow>& tensors, std::string_view theirs);
 /// Heads that are not written follow from others; the base of rotary positions may stand in a list
 /// of its own. Throws InputError for positions that are scaled.
 void complete_rotary(LanguageModel& model, const nlohmann::json& config);
+void write_rotary(const LanguageModel& model, nlohmann::ordered_json& config);
 
 [[nodiscard]] std::vector<AnyLayer> gated_transformer(const LanguageModel& model);
 [[nodiscard]] std::optional<LanguageModel> describe_gated_transformer(

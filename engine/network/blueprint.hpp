@@ -19,7 +19,14 @@ struct LayerFormats {
     Dtype weights = Dtype::float32;  ///< Of matrices and kernels, and of those of links into it.
     /// Of the rows that enter it, each scaled by itself; ids are left as they are.
     Dtype activations = Dtype::float32;
-    Scales scales = Scales::format;  ///< Of the codes of weights.
+    /// Of the codes of weights: what their format may have. float32 keeps them for a format that a
+    /// mutation chooses.
+    Scales scales = Scales::format;
+    /// Without scales that the format cannot have.
+    [[nodiscard]] LayerFormats settled() const {
+        const bool may_have = takes_scales(weights) || weights == Dtype::float32;
+        return {weights, activations, may_have ? scales : Scales::format};
+    }
     [[nodiscard]] bool is_plain() const { return *this == LayerFormats{}; }
     bool operator==(const LayerFormats&) const = default;
 };
@@ -116,7 +123,8 @@ struct Blueprint {
 /// shows the first layer the input as an image. "mode": "mesh" clocks all slots at once. A layer
 /// with "enabled": false is skipped, one of a mesh with "clocked": false takes no step. {"build":
 /// {"type": ..}} (builders.hpp) stands for layers and links. "dtype" and "activation_dtype" are the
-/// formats of all layers that have none of their own. A key "initial" is the caller's.
+/// formats of all layers that have none of their own, "dtype_scales" their scales. A key "initial"
+/// is the caller's.
 /// @param time whether the network is asked in steps, for builders that may choose a state.
 /// @param steps of the longest sequence, where it is known, for those that choose how much they
 /// see. Throws ConfigError or ShapeError naming key, slot, layer and both shapes.

@@ -83,8 +83,10 @@ struct Scaling {
 
 /// How the scale of a group is found.
 struct ScaleRule {
-    double clip = 1.0;          ///< Share of the range of a group that its codes span.
-    bool power_of_two = false;  ///< The scale is the power of two below, as in OCP microscaling.
+    double clip = 1.0;  ///< Share of the range of a group that its codes span.
+    /// The scale is the power of two below, as in OCP microscaling; with zero points that above,
+    /// because a range must fit.
+    bool power_of_two = false;
 };
 
 /// One row of the table of formats.

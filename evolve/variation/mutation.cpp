@@ -168,6 +168,7 @@ std::optional<Mutant> change_dtype(RandomStream& rng, const MutationSettings& se
         return std::nullopt;
     }
     formats.weights = pick(rng, others);
+    formats = formats.settled();
     return child;
 }
 

@@ -14,10 +14,11 @@ namespace cambrian::evolve {
 namespace {
 
 /// Ids and steps beyond the rows of a table are errors, so it keeps their number; whether heads are
-/// normalised is not evolved.
+/// normalised is not evolved, nor how a model was trained before.
 bool may_change(std::string_view field) {
-    constexpr std::array<std::string_view, 4> kept{"vocabulary", "positions", "qk_norm",
-                                                   "qk_epsilon"};
+    constexpr std::array<std::string_view, 8> kept{"vocabulary", "positions",   "qk_norm",
+                                                   "qk_epsilon", "rope_factor", "rope_original",
+                                                   "rope_low",   "rope_high"};
     return std::ranges::find(kept, field) == kept.end();
 }
 

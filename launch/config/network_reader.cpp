@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/weights/dtype.hpp"
+#include "cambrian/engine/network/weight_formats.hpp"
 #include "cambrian/launch/config/initial_networks.hpp"
 #include "cambrian/launch/config/schema_validator.hpp"
 
@@ -120,27 +120,56 @@ std::vector<InitialFile> read_copies(const ResolvedConfig& config, const fs::pat
     return files;
 }
 
-/// Where an object names scales beside a format that takes none: they would change nothing.
-void refuse_useless_scales(const Json& object, const std::string& path) {
-    if (!object.is_object() || !object.contains("dtype") || !object.contains("dtype_scales"))
-        return;
-    const auto dtype = dtype_named(object["dtype"].get<std::string>());
-    const auto scales = object["dtype_scales"].get<std::string>();
-    if (!dtype || takes_scales(*dtype) || scales == name(Scales::format)) return;
-    throw ConfigError(fmt::format(
-        "{}.dtype_scales is \"{}\" ({} {}) leave it out, or choose another format", path, scales,
-        name(*dtype), *dtype == Dtype::q4_0 ? "is a format of blocks" : "has no scales"));
+bool names_scales(const Json& object) {
+    const auto found = object.find("dtype_scales");
+    return found != object.end() && found->is_string() && *found != name(Scales::format);
 }
 
-void refuse_useless_scales(const Json& network) {
-    refuse_useless_scales(network, "network");
-    if (!network.contains("layers")) return;
-    for (std::size_t i = 0; i < network["layers"].size(); ++i)
-        refuse_useless_scales(network["layers"][i], fmt::format("network.layers[{}]", i));
+[[noreturn]] void refuse_scales(const std::string& place, const Json& scales,
+                                const std::string& why) {
+    throw ConfigError(
+        fmt::format("{}.dtype_scales is {} ({}) leave it out, or choose another format", place,
+                    scales["dtype_scales"].dump(), why));
+}
+
+/// Whether mutation may give a layer a format that takes scales.
+bool may_get_scales(const ResolvedConfig& config) {
+    const Json& effective = *config.effective;
+    if (!effective.contains("mutation")) return false;
+    const Json& mutation = effective["mutation"];
+    if (mutation.value("dtype_rate", 0.0) == 0.0) return false;
+    return !mutation.contains("dtypes") ||
+           std::ranges::any_of(mutation["dtypes"], [](const Json& each) {
+               return takes_scales(*dtype_named(each.get<std::string>()));
+           });
+}
+
+/// Scales that nothing has would be no choice at all. For configs that have been read.
+void refuse_idle_scales(const ResolvedConfig& config, Blueprint blueprint) {
+    const Json& network = network_of(config);
+    if (names_scales(network) && !may_get_scales(config)) {
+        bool taken = false;
+        for_each_formats(blueprint, [&](const LayerFormats& own) {
+            taken = taken || takes_scales(own.weights);
+        });
+        if (!taken) refuse_scales("network", network, "no layer has a format that takes them");
+    }
+    if (!network.contains("layers") || names_initial(config)) return;
+    for (std::size_t i = 0; i < network["layers"].size(); ++i) {
+        const Json& layer = network["layers"][i];
+        if (!names_scales(layer)) continue;
+        const Json& named = layer.contains("dtype") ? layer : network;
+        const Dtype dtype = *dtype_named(named.value("dtype", "float32"));
+        // Of a layer in float32 they are those of a format to come.
+        if (!takes_scales(dtype) && dtype != Dtype::float32)
+            refuse_scales(
+                fmt::format("network.layers[{}]", i), layer,
+                fmt::format("{} {}", name(dtype),
+                            dtype == Dtype::q4_0 ? "is a format of blocks" : "has no scales"));
+    }
 }
 
 Founder started_from(const ResolvedConfig& config, std::vector<evolve::Genome> genomes) {
-    refuse_useless_scales(network_of(config));
     for (evolve::Genome& genome : genomes)
         apply_formats(genome.blueprint, nlohmann::json(network_of(config)));
     Founder founder{genomes.front().blueprint, nullptr, {}};
@@ -152,7 +181,6 @@ Founder started_from(const ResolvedConfig& config, std::vector<evolve::Genome> g
 }  // namespace
 
 Blueprint described_network(const Json& network, const evolve::TaskSignature& task) {
-    refuse_useless_scales(network);
     nlohmann::json structure;
     const auto take = [&](const char* key) {
         if (network.contains(key)) structure[key] = nlohmann::json(network[key]);
@@ -170,6 +198,7 @@ Founder make_founder(const ResolvedConfig& config, const evolve::Task& task,
         check_keys(network_of(config));
         if (!names_initial(config)) {
             Founder founder{described_network(network_of(config), task.signature()), nullptr, {}};
+            refuse_idle_scales(config, founder.blueprint);
             evolve::check_task_fits(task, founder.blueprint);
             return founder;
         }
@@ -185,6 +214,7 @@ Founder make_founder(const ResolvedConfig& config, const evolve::Task& task,
                    blueprint.output_features != signature.outputs;
         });
         Founder founder = started_from(config, std::move(genomes));
+        refuse_idle_scales(config, founder.blueprint);
         if (keeps_weights(config))
             founder.notes = of_initial(config, initial_names(config).front(),
                                        [&] { return notes_of(files, task); });

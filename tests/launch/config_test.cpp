@@ -121,6 +121,7 @@ TEST(Schema, HasADefaultForWhatHasOne) {
                                                 "network.layers[].dtype",
                                                 "network.layers[].activation_dtype",
                                                 "network.layers[].dtype_scales",
+                                                "network.dtype_scales",
                                                 "network.layers[].gate",
                                                 "network.links[].source",
                                                 "network.links[].target",

@@ -67,8 +67,9 @@ constexpr double tolerance = 1e-5;
 
 /// Models with a config.json, and the family to write them as.
 const std::vector<std::pair<std::string, std::string>> with_config{
-    {"llama", "llama"}, {"mistral", "llama"}, {"qwen2", "qwen"},     {"qwen3", "qwen"},
-    {"gpt2", "gpt2"},   {"mamba", "mamba"},   {"mamba_ssm", "mamba"}};
+    {"llama", "llama"},   {"llama3", "llama"}, {"llama_linear", "llama"},
+    {"mistral", "llama"}, {"qwen2", "qwen"},   {"qwen3", "qwen"},
+    {"gpt2", "gpt2"},     {"mamba", "mamba"},  {"mamba_ssm", "mamba"}};
 
 /// Models of names and shapes alone, and what those do not tell.
 const std::vector<std::pair<std::string, Arguments>> without_config{
@@ -112,6 +113,22 @@ TEST_F(ModelConversion, RotaryPairsAreHalvesApart) {
         }
     }
     EXPECT_GT(difference(file, "llama"), 1e-2);
+}
+
+TEST_F(ModelConversion, PositionsOfLongerSequencesAreScaled) {
+    NetworkFile file = read("llama3");
+    EXPECT_LT(difference(file, "llama3"), tolerance);
+    ASSERT_EQ(convert({path("llama3.cmb"), path("out"), "--family", "llama"}).code, 0);
+    nlohmann::json config;
+    std::ifstream(path("out/config.json")) >> config;
+    EXPECT_EQ(config["rope_scaling"], nlohmann::json::parse(R"({"rope_type": "llama3", "factor": 8,
+        "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 40})"));
+    // Unscaled it is another model.
+    for (auto& slot : file.genome.blueprint.slots)
+        if (auto* residual = slot ? std::get_if<Residual>(&slot->layer.variant()) : nullptr)
+            if (auto* attention = std::get_if<MultiHeadAttention>(&residual->layers[1].variant()))
+                attention->rope_factor = 1.0F;
+    EXPECT_GT(difference(file, "llama3"), 1e-3);
 }
 
 TEST_F(ModelConversion, MasksAreLeftOutAndCounted) {
@@ -241,7 +258,9 @@ TEST_F(ModelConversion, ConfigsThatAskForMoreAreRefused) {
              {"num_hidden_layers", 1000000, "a model of 1000000 blocks cannot be built"},
              {"rms_norm_eps", "small", "\"rms_norm_eps\" is \"small\" (it is a number"},
              {"hidden_act", "relu", "\"hidden_act\" is \"relu\" (computed here is \"silu\")"},
-             {"rope_scaling", {{"rope_type", "llama3"}}, "positions of the type \"llama3\""},
+             {"rope_scaling", {{"rope_type", "yarn"}}, "positions of the type \"yarn\""},
+             {"rope_scaling", {{"rope_type", "llama3"}}, "has no number \"factor\""},
+             {"rope_scaling", {{"type", "linear"}, {"factor", 0.5}}, "rope_factor is 1 or more"},
              {"tie_word_embeddings", 1, "\"tie_word_embeddings\" is 1 (it is true or false)"},
              {"model_type", "bert", "is of the type \"bert\" (known are llama, mistral"},
              {"num_attention_heads", 3, "heads"}}) {

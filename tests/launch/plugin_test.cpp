@@ -118,7 +118,8 @@ TEST_F(Plugins, AreDocumentedLikeWhatIsBuiltIn) {
     const auto all = nlohmann::json::parse(said({"registry", "--json"}));
     EXPECT_THAT(all.at("layers").dump(), HasSubstr("\"wave\""));
     EXPECT_THAT(all.at("tasks").dump(), HasSubstr("\"chirp\""));
-    EXPECT_THAT(run({"layers"}).text, Not(HasSubstr("wave")));
+    EXPECT_THAT(said({"layers"}), HasSubstr("\nwave\n"));
+    EXPECT_THAT(run({"layers"}).text, Not(HasSubstr("\nwave\n")));
 }
 
 TEST_F(Plugins, WhatIsNoneIsRefused) {

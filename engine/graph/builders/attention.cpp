@@ -1,5 +1,6 @@
 #include "cambrian/engine/graph/builders/attention.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "cambrian/engine/core/error.hpp"
@@ -18,6 +19,16 @@ Extents extents_of(const Shape& shape) {
 
 Var reshaped(Var x, const Extents& extents, Where where) {
     return reshape(x, Shape(std::span<const std::int64_t>(extents)), where);
+}
+
+/// The angle by which a pair turns from one position to the next.
+double scaled_frequency(double frequency, const RotaryScaling& scaling) {
+    const double divided = frequency / scaling.factor;
+    if (scaling.original == 0.0) return divided;
+    constexpr double turn = 6.283185307179586;
+    const double waves = scaling.original * frequency / turn;  // In the original sequence.
+    const double share = std::clamp((waves - scaling.low) / (scaling.high - scaling.low), 0.0, 1.0);
+    return (1.0 - share) * divided + share * frequency;
 }
 
 /// Pairs of x turned by angles: see rope. x is as wide as all pairs.
@@ -54,7 +65,8 @@ Attention attention(Var q, Var k, Var v, const AttentionOptions& options, Where 
     return {output, {q.graph, ValueId{static_cast<std::uint32_t>(output.id) + 1}}};
 }
 
-RotaryTables rotary_tables(Graph& graph, std::int64_t length, std::int64_t rotary, double base) {
+RotaryTables rotary_tables(Graph& graph, std::int64_t length, std::int64_t rotary, double base,
+                           const RotaryScaling& scaling) {
     if (length < 1 || rotary < 2 || rotary % 2 != 0 || !(base > 0.0))
         throw ShapeError("rotary tables of " + std::to_string(length) + " positions and width " +
                          std::to_string(rotary) +
@@ -66,7 +78,8 @@ RotaryTables rotary_tables(Graph& graph, std::int64_t length, std::int64_t rotar
     for (std::int64_t position = 0; position < length; ++position)
         for (std::int64_t pair = 0; pair < rotary / 2; ++pair) {
             const double exponent = -2.0 * static_cast<double>(pair) / static_cast<double>(rotary);
-            const double angle = static_cast<double>(position) * std::pow(base, exponent);
+            const double angle =
+                static_cast<double>(position) * scaled_frequency(std::pow(base, exponent), scaling);
             const auto at = static_cast<std::size_t>(position * (rotary / 2) + pair);
             cosine.elements[at] = std::cos(angle);
             sine.elements[at] = std::sin(angle);

@@ -27,10 +27,22 @@ struct RotaryTables {
     Var cosine;
     Var sine;
 };
+/// How pairs turn more slowly where a model sees longer sequences than it was first trained on:
+/// angles are divided by `factor`. With `original` 0 all of them are (Chen et al., "Extending
+/// Context Window of Large Language Models via Positional Interpolation", 2023); else those of
+/// waves longer than original / low positions, while waves shorter than original / high stay, and
+/// between both the share of the one goes over into that of the other, linear in original / wave
+/// (Llama 3.1).
+struct RotaryScaling {
+    double factor = 1.0;
+    double original = 0.0;
+    double low = 1.0;
+    double high = 4.0;
+};
 /// Constants for the positions 0 to length - 1: the angle of pair i of a `rotary` wide vector is
-/// position × base^(−2 i / rotary).
+/// position × base^(−2 i / rotary), scaled.
 RotaryTables rotary_tables(Graph& graph, std::int64_t length, std::int64_t rotary,
-                           double base = 10000.0);
+                           double base = 10000.0, const RotaryScaling& scaling = {});
 /// The rows of tables at integer positions; one outside is an InputError at run time.
 RotaryTables at_positions(const RotaryTables& tables, Var positions,
                           Where where = Where::current());

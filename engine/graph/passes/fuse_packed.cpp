@@ -21,18 +21,67 @@ const Node* unpacked(const Graph& graph, ValueId operand) {
     return producer.op == Op::unpack ? &producer : nullptr;
 }
 
-/// Reads a matrix row by row, as codes lie.
-bool is_row_product(const Graph& graph, const Node& node) {
+/// Whether a node is a product with the rows of its right matrix, as codes lie.
+bool multiplies_rows(const Graph& graph, const Node& node) {
     if (node.op != Op::matmul) return false;
     const auto& product = std::get<MatmulAttribute>(node.attributes);
-    const Node* matrix = unpacked(graph, graph.operands(node)[1]);
-    return matrix != nullptr && product.transpose_right && !product.transpose_left &&
+    return product.transpose_right && !product.transpose_left &&
            graph.value(graph.operands(node)[1]).shape.rank() == 2;
 }
 
-bool is_row_gather(const Graph& graph, const Node& node) {
-    return node.op == Op::gather && unpacked(graph, graph.operands(node)[0]) != nullptr &&
-           graph.value(graph.operands(node)[0]).shape.rank() >= 2;
+/// Whether it gathers whole rows.
+bool gathers_rows(const Graph& graph, const Node& node) {
+    return node.op == Op::gather && graph.value(graph.operands(node)[0]).shape.rank() >= 2;
+}
+
+/// Whether all that a body does with an input is done with its codes, too, if it is a matrix.
+bool reads_rows_alone(const Graph& body, ValueId input) {
+    bool reads = std::ranges::find(body.outputs(), input) == body.outputs().end();
+    for (const Node& node : body.nodes()) {
+        const auto operands = body.operands(node);
+        for (std::size_t i = 0; i < operands.size(); ++i)
+            if (operands[i] == input)
+                reads = reads &&
+                        (i == 1 ? multiplies_rows(body, node) : i == 0 && gathers_rows(body, node));
+    }
+    return reads;
+}
+
+/// A scan that takes the codes of matrices which its steps read row by row: decoded before it, all
+/// of a matrix would have to lie there.
+Var scan_of_codes(const Graph& graph, const Node& node, Graph& target, const GraphCopy& copy) {
+    ScanAttribute scan = std::get<ScanAttribute>(node.attributes);
+    const auto first_invariant = static_cast<std::size_t>(scan.carries + scan.sequences);
+    Graph body;
+    GraphCopy inside(*scan.body, body);
+    std::vector<Var> operands;
+    std::size_t index = 0;  // Of the next input.
+    for (const Node& each : scan.body->nodes()) {
+        if (!std::holds_alternative<InputAttribute>(each.attributes)) {
+            inside.copy(each);
+            continue;
+        }
+        const ValueId outer = graph.operands(node)[index];
+        const ValueId inner{each.first_result};
+        const Node* const matrix = index++ < first_invariant || !reads_rows_alone(*scan.body, inner)
+                                       ? nullptr
+                                       : unpacked(graph, outer);
+        if (matrix == nullptr) {
+            inside.copy(each);
+            operands.push_back(copy.mapped(outer));
+            continue;
+        }
+        std::vector<Var> parts;
+        for (const Var part : copy.operands(*matrix)) {
+            operands.push_back(part);
+            parts.push_back(
+                body.input("codes", part.info().type, part.shape(), part.info().per_individual));
+        }
+        inside.map(inner, body.add(Op::unpack, parts, matrix->attributes, matrix->where));
+    }
+    inside.outputs();
+    scan.body = std::make_shared<const Graph>(fuse_packed(body));
+    return target.add(node.op, operands, scan, node.where);
 }
 
 Var packed_product(const Graph& graph, const Node& node, Graph& target, const GraphCopy& copy) {
@@ -61,10 +110,11 @@ Graph fuse_packed(const Graph& graph) {
     GraphCopy copy(graph, result);
     for (const Node& node : graph.nodes()) {
         if (loop_of(node) != nullptr)
-            copy.copy(node, with_body(node, fuse_packed));
-        else if (is_row_product(graph, node))
+            copy.map_results(node, scan_of_codes(graph, node, result, copy));
+        else if (multiplies_rows(graph, node) &&
+                 unpacked(graph, graph.operands(node)[1]) != nullptr)
             copy.map(ValueId{node.first_result}, packed_product(graph, node, result, copy));
-        else if (is_row_gather(graph, node))
+        else if (gathers_rows(graph, node) && unpacked(graph, graph.operands(node)[0]) != nullptr)
             copy.map(ValueId{node.first_result}, packed_gather(graph, node, result, copy));
         else
             copy.copy(node);

@@ -57,8 +57,9 @@ using EvaluateNode = std::function<bool(const Graph& graph, const Node& node,
 /// bodies.
 [[nodiscard]] Graph lower(const Graph& graph, const std::function<bool(Op)>& has_kernel);
 
-/// With every matmul and packed_matmul whose only use is a bias [n] added to it, or an activation by
-/// code, as one `matmul_epilogue`, also in scan bodies. Only for backends that ask for it: the GPU.
+/// With every matmul and packed_matmul whose only use is a bias [n] added to it, or an activation
+/// by code, as one `matmul_epilogue`, also in scan bodies. Only for backends that ask for it: the
+/// GPU.
 [[nodiscard]] Graph fuse_matmul_epilogue(const Graph& graph);
 
 /// For backends that multiply codes, which the GPU does: with every matmul and matmul_epilogue of
@@ -74,7 +75,8 @@ using EvaluateNode = std::function<bool(const Graph& graph, const Node& node,
 
 /// With every product of rows with an unpacked matrix (matmul, its right operand transposed) as one
 /// `packed_matmul`, and rows gathered from an unpacked table gathered as codes: no value holds the
-/// numbers of the matrix. Also in scan bodies.
+/// numbers of the matrix. Also in scan bodies, and of matrices that enter a scan and are read so in
+/// its steps: these take the codes.
 [[nodiscard]] Graph fuse_packed(const Graph& graph);
 
 struct FusionRules {

@@ -322,6 +322,7 @@ void ArchiveReader::read(LayerFormats& formats) {
                .scales = static_cast<Scales>(scales)};
     // What is plain is not written, so that a network has one form.
     if (formats.is_plain()) fail("a number format is written that needs none");
+    if (formats != formats.settled()) fail("a number format has scales that it cannot have");
 }
 
 void ArchiveReader::read(Blueprint& blueprint) {

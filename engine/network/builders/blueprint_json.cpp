@@ -117,7 +117,7 @@ LayerFormats read_formats(const json& object, const std::string& path,
 
 /// The formats beside the fields of a layer, taken out of it.
 LayerFormats take_formats(json& layer, const std::string& path, LayerFormats otherwise) {
-    const LayerFormats formats = read_formats(layer, path, otherwise);
+    const LayerFormats formats = read_formats(layer, path, otherwise).settled();
     if (layer.is_object())
         for (const char* key : format_keys) layer.erase(key);
     return formats;
@@ -310,9 +310,12 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
 void apply_formats(Blueprint& blueprint, const json& network) {
     const LayerFormats formats = read_formats(network, "network");
     for_each_formats(blueprint, [&](LayerFormats& own) {
-        if (own.weights == Dtype::float32) own.weights = formats.weights;
         if (own.activations == Dtype::float32) own.activations = formats.activations;
-        if (own.scales == Scales::format) own.scales = formats.scales;
+        // Weights in a format keep its scales: others would make other numbers of them.
+        if (own.weights != Dtype::float32) return;
+        own.weights = formats.weights;
+        if (formats.scales != Scales::format) own.scales = formats.scales;
+        own = own.settled();
     });
 }
 

@@ -96,7 +96,10 @@ NetworkFile in_format(NetworkFile file, const std::string& dtype) {
     if (!named)
         throw ConfigError(fmt::format("--dtype is {} (with --inference it is one of {}) name one",
                                       dtype, fmt::join(dtype_names, ", ")));
-    for_each_formats(file.genome.blueprint, [&](LayerFormats& own) { own.weights = *named; });
+    for_each_formats(file.genome.blueprint, [&](LayerFormats& own) {
+        own.weights = *named;
+        own = own.settled();
+    });
     return file;
 }
 

@@ -214,6 +214,24 @@ TEST(Rope, TurnsPairsByTheirPosition) {
                 {1, 2, 3, 4, 5, c - 3 * s, 2 * c_2 - 4 * s_2, 3 * c + s, 4 * c_2 + 2 * s_2, 5});
 }
 
+TEST(Rope, SlowWavesOfALongerSequenceAreScaled) {
+    Graph graph;
+    const RotaryTables tables = rotary_tables(
+        graph, 2, 128, 500000.0, {.factor = 32.0, .original = 8192.0, .low = 1.0, .high = 4.0});
+    graph.output(tables.sine);
+    const std::vector<double> sines = run(graph, {})[0].elements;
+    // Worked out by the wave length of each pair.
+    const std::vector<std::pair<std::size_t, double>> angles{{0, 1.0},
+                                                             {28, 0.003211445994752591},
+                                                             {29, 0.002118406996779608},
+                                                             {31, 0.0007625412033563571},
+                                                             {34, 9.70828780262767e-05},
+                                                             {35, 2.3890530884911708e-05},
+                                                             {63, 7.672314972286278e-08}};
+    for (const auto& [pair, angle] : angles)
+        EXPECT_NEAR(sines[64 + pair], std::sin(angle), 1e-12 * angle) << pair;
+}
+
 TEST(Rope, BackwardTurnsBack) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {3, 2, 4});

@@ -144,16 +144,31 @@ TEST(WeightFormats, ScalesAreThoseOfTheNetworkOrTheLayer) {
                                                    6, 3);
     EXPECT_EQ(blueprint.slots[0]->formats.scales, Scales::block);
     EXPECT_EQ(blueprint.slots[1]->formats.scales, Scales::mx);
-    expect_read_back(blueprint);
     // Where a format has none, what the network says is for other layers.
+    EXPECT_EQ(blueprint.head_formats, (LayerFormats{.weights = Dtype::float16}));
+    expect_read_back(blueprint);
     EXPECT_EQ(QuantisationScheme(Dtype::float16, Scales::block).group, ScaleGroup::none);
     EXPECT_EQ(QuantisationScheme(Dtype::q4_0, Scales::tensor).group, ScaleGroup::block);
+    // A format to come.
+    const Blueprint plain =
+        test::blueprint_of(R"({"dtype_scales": "mx", "layers": [{"type": "dense"}]})", 2, 1);
+    EXPECT_EQ(plain.head_formats, (LayerFormats{.scales = Scales::mx}));
+    expect_read_back(plain);
     EXPECT_THAT(
         [] {
             (void)test::blueprint_of(R"({"dtype_scales": "rows", "layers": [{"type": "dense"}]})",
                                      2, 1);
         },
         ThrowsMessage<ConfigError>(HasSubstr("network.dtype_scales")));
+}
+
+TEST(WeightFormats, ANetworkThatHasFormatsKeepsItsScales) {
+    Blueprint blueprint = test::blueprint_of(
+        R"({"layers": [{"type": "dense", "out": 3, "dtype": "int4"}, {"type": "dense"}]})", 4, 2);
+    apply_formats(blueprint, {{"dtype", "int8"}, {"dtype_scales", "tensor"}});
+    EXPECT_EQ(blueprint.slots[0]->formats, (LayerFormats{.weights = Dtype::int4}));
+    EXPECT_EQ(blueprint.head_formats,
+              (LayerFormats{.weights = Dtype::int8, .scales = Scales::tensor}));
 }
 
 TEST(WeightFormats, ScalesDecideHowMuchIsLost) {

@@ -123,10 +123,28 @@ def rotate_half(x):
     return [-a for a in x[half:]] + x[:half]
 
 
-def rotary(x, position, theta):
+def scaled(frequency, scaling):
+    """By the wave length of a pair: all of them, or those that are long beside the first training's sequences."""
+    kind = (scaling or {}).get("rope_type") or (scaling or {}).get("type", "default")
+    if kind == "default":
+        return frequency
+    slow = frequency / scaling["factor"]
+    if kind == "linear":
+        return slow
+    wave, first = 2 * math.pi / frequency, scaling["original_max_position_embeddings"]
+    low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+    if wave < first / high:
+        return frequency
+    if wave > first / low:
+        return slow
+    smooth = (first / wave - low) / (high - low)
+    return (1 - smooth) * slow + smooth * frequency
+
+
+def rotary(x, position, theta, scaling=None):
     """As transformers has it: x cos + rotate_half(x) sin, the angles of the first half repeated."""
     width = len(x)
-    angles = [position * theta**(-2 * i / width) for i in range(width // 2)] * 2
+    angles = [position * scaled(theta**(-2 * i / width), scaling) for i in range(width // 2)] * 2
     return [a * math.cos(t) + b * math.sin(t) for a, b, t in zip(x, rotate_half(x), angles)]
 
 
@@ -195,7 +213,7 @@ def gated_transformer(model, config, ids, prefix="model.", output_bias=False):
         def turned(row, position, weights, gain):
             parts = heads_of(affine(row, *weights), width)
             parts = [rms_norm(part, gain, epsilon) for part in parts] if gain else parts
-            return [rotary(part, position, config["rope_theta"]) for part in parts]
+            return [rotary(part, position, config["rope_theta"], config.get("rope_scaling")) for part in parts]
 
         rows = [rms_norm(row, gain, epsilon) for row in x]
         mixed = attention([turned(row, t, q, gains[0]) for t, row in enumerate(rows)],
@@ -240,6 +258,27 @@ def llama():
 
 def single(model, config, logits, inputs=IDS):
     return {"config.json": config, "model.safetensors": safetensors(model.tensors, model.dtype)}, inputs, logits
+
+
+def llama3():
+    """Positions of longer sequences than those it was first trained on: one pair keeps its angles, one is between."""
+    config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 10, "hidden_size": 8,
+              "intermediate_size": 6, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1,
+              "head_dim": 6, "rms_norm_eps": 1e-5, "rope_theta": 100.0, "max_position_embeddings": 64,
+              "tie_word_embeddings": True, "attention_bias": False, "mlp_bias": False, "hidden_act": "silu",
+              "rope_scaling": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                               "original_max_position_embeddings": 40, "rope_type": "llama3"}}
+    model = Model(12, "BF16")
+    return single(model, config, gated_transformer(model, config, IDS))
+
+
+def llama_linear():
+    config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 10, "hidden_size": 8,
+              "intermediate_size": 6, "num_hidden_layers": 1, "num_attention_heads": 2, "rms_norm_eps": 1e-5,
+              "rope_theta": 100.0, "max_position_embeddings": 64, "hidden_act": "silu",
+              "rope_scaling": {"type": "linear", "factor": 4.0}}
+    model = Model(13, "F32")
+    return single(model, config, gated_transformer(model, config, IDS))
 
 
 def mistral():
@@ -466,7 +505,7 @@ def blocks():
 
 
 MODELS = {function.__name__: function for function in
-          (llama, mistral, qwen2, qwen3, gpt2, mamba, mamba_ssm, mlp, cnn, recurrent, blocks)}
+          (llama, llama3, llama_linear, mistral, qwen2, qwen3, gpt2, mamba, mamba_ssm, mlp, cnn, recurrent, blocks)}
 
 
 def files_of(name):

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
@@ -92,6 +93,47 @@ TEST(FusePacked, ReachesTheBodiesOfScans) {
     const Graph& inner = *std::get<ScanAttribute>(found->attributes).body;
     EXPECT_EQ(count(inner, Op::packed_matmul), 1);
     EXPECT_EQ(count(inner, Op::unpack), 0);
+}
+
+/// A state that is multiplied with a matrix in every step, and what else a step does with that.
+Graph walk(const std::function<Var(Var state, Var weights)>& step) {
+    Graph body;
+    const Var state = body.input("state", ValueType::real, {1, 40});
+    body.output(step(state, body.input("weights", ValueType::real, {40, 40})));
+    Graph graph;
+    const Var carry = graph.input("carry", ValueType::real, {1, 40});
+    const std::array invariants{matrix(graph, 40)};
+    graph.output(
+        scan(std::move(body), std::array{carry}, {}, invariants, {.length = 3}).carries[0]);
+    return graph;
+}
+
+TEST(FusePacked, MatricesThatStepsReadRowByRowEnterAScanAsCodes) {
+    const Graph graph =
+        walk([](Var state, Var weights) { return tanh(matmul(state, weights, false, true)); });
+    const Graph fused = fuse_packed(graph);
+    EXPECT_EQ(count(fused, Op::unpack), 0);
+    const auto found = std::ranges::find(fused.nodes(), Op::scan, &Node::op);
+    ASSERT_NE(found, fused.nodes().end());
+    EXPECT_EQ(fused.operands(*found).size(), 4U);
+    const Graph& inner = *std::get<ScanAttribute>(found->attributes).body;
+    EXPECT_EQ(count(inner, Op::packed_matmul), 1);
+    EXPECT_EQ(count(inner, Op::unpack), 0);
+    EXPECT_EQ(inner.inputs().size(), 4U);
+}
+
+TEST(FusePacked, MatricesThatStepsReadInAnotherWayAreDecodedOnce) {
+    for (const Graph& graph : {walk([](Var state, Var weights) { return matmul(state, weights); }),
+                               walk([](Var state, Var weights) {
+                                   return matmul(state, weights, false, true) +
+                                          reduce_sum(weights, 0);
+                               })}) {
+        const Graph fused = fuse_packed(graph);
+        EXPECT_EQ(count(fused, Op::unpack), 1);
+        const auto found = std::ranges::find(fused.nodes(), Op::scan, &Node::op);
+        const Graph& inner = *std::get<ScanAttribute>(found->attributes).body;
+        EXPECT_EQ(count(inner, Op::packed_matmul), 0);
+    }
 }
 
 }  // namespace
