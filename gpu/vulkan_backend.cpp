@@ -57,8 +57,7 @@ class VulkanBackend : public Backend {
                      .dump_directory = options.dump_directory,
                      .longest_dispatch = options.longest_dispatch,
                      .max_turns = options.max_turns,
-                     .matmul_tile = options.matmul_tile,
-                     .row_lanes = options.row_lanes},
+                     .matmul_tile = options.matmul_tile},
           inheritance_(resources_) {}
 
     [[nodiscard]] ThreadPool& threads() override { return transfer_.threads(); }

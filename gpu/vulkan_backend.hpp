@@ -42,9 +42,6 @@ struct VulkanOptions {
     /// table of kernels/matmul/tile.cpp ("64x64x16"); empty: chosen by shape. No result depends on
     /// it.
     std::string matmul_tile;
-    /// For measurements and tests: lanes that share a row of networks that are data, 1 or 4; 0:
-    /// chosen by how many rows there are. No result depends on it.
-    std::uint32_t row_lanes = 0;
     /// Every message of the validation layer; without it the first one is an error.
     std::function<void(std::string_view)> on_validation_message;
 };

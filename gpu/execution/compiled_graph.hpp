@@ -31,7 +31,6 @@ struct Resources {
     double longest_dispatch = 0.25;  ///< Seconds, see VulkanOptions.
     std::int64_t max_turns = 0;      ///< See VulkanOptions.
     std::string matmul_tile;         ///< See VulkanOptions.
-    std::uint32_t row_lanes = 0;     ///< See VulkanOptions.
 };
 
 /// A shader of the build (shaders/*.comp) specialised; constants as in PipelineLibrary::get. Under

@@ -17,9 +17,6 @@ class AddressBook;
 /// What kernels and memory may rely on.
 struct DeviceLimits {
     std::uint32_t subgroup_width = 1;
-    /// Streaming multiprocessors of an NVIDIA device, whose lanes go on together after a branch; 0:
-    /// not known.
-    std::uint32_t processors = 0;
     std::int64_t shared_bytes = 0;        ///< Of one workgroup.
     std::uint32_t max_group_threads = 0;  ///< Of one workgroup.
     std::uint32_t max_groups = 0;         ///< Of one dispatch along x.

@@ -7,7 +7,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 
 namespace cambrian::vulkan {
 
@@ -24,9 +23,8 @@ struct Properties {
     VkPhysicalDeviceSubgroupProperties subgroup{};
     VkPhysicalDeviceFloatControlsProperties float_controls{};
     VkPhysicalDevicePCIBusInfoPropertiesEXT pci{};
-    VkPhysicalDeviceShaderSMBuiltinsPropertiesNV processors{};
 
-    Properties(bool has_pci, bool has_processors) {
+    explicit Properties(bool has_pci) {
         core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
         id.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES;
         driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
@@ -37,9 +35,7 @@ struct Properties {
         id.pNext = &driver;
         driver.pNext = &subgroup;
         subgroup.pNext = &float_controls;
-        processors.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV;
-        if (has_pci) pci.pNext = std::exchange(float_controls.pNext, &pci);
-        if (has_processors) processors.pNext = std::exchange(float_controls.pNext, &processors);
+        if (has_pci) float_controls.pNext = &pci;
     }
     Properties(const Properties&) = delete;
     Properties& operator=(const Properties&) = delete;
@@ -128,7 +124,6 @@ void fill_limits(PhysicalDevice& device, const Properties& properties, bool time
     const VkPhysicalDeviceLimits& core = properties.core.properties.limits;
     DeviceLimits& limits = device.limits;
     limits.subgroup_width = properties.subgroup.subgroupSize;
-    limits.processors = properties.processors.shaderSMCount;
     limits.shared_bytes = core.maxComputeSharedMemorySize;
     limits.max_group_threads =
         std::min(core.maxComputeWorkGroupInvocations, core.maxComputeWorkGroupSize[0]);
@@ -215,8 +210,7 @@ void name_features(PhysicalDevice& device) {
 /// What only a device of Vulkan 1.2 can be asked.
 void describe_modern(const Instance& instance, PhysicalDevice& device) {
     const bool has_pci = has_extension(device.handle, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
-    Properties properties(has_pci,
-                          has_extension(device.handle, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME));
+    Properties properties(has_pci);
     vkGetPhysicalDeviceProperties2(device.handle, &properties.core);
     const bool has_cooperative_matrix =
         has_extension(device.handle, VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME);

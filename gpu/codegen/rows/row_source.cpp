@@ -52,14 +52,10 @@ RowText RowKernelText::finish() {
     // Nothing here of the number of rows or of the size of a network that is data: one pipeline
     // serves all.
     std::string text = "// A scan over rows.\n";
-    if (writer_.has_teams) text += "layout(constant_id = 1) const uint row_lanes = 1U;\n";
     text += address_function;
     text += writer_.functions();
     text += "\nvoid main() {\n";
-    text +=
-        writer_.has_teams
-            ? "    const uint lane = (group() * gl_WorkGroupSize.x + row_place()) / row_lanes;\n"
-            : "    const uint lane = group() * gl_WorkGroupSize.x + gl_LocalInvocationIndex;\n";
+    text += "    const uint lane = group() * gl_WorkGroupSize.x + gl_LocalInvocationIndex;\n";
     text += fmt::format("    if (lane >= push.word[{}]) return;\n", RowPush::lanes);
     text += fmt::format(
         "    const uint individual = lane / push.word[{0}];\n"
@@ -79,11 +75,8 @@ RowText RowKernelText::finish() {
         text += "        const uint position = step;\n";
     }
     text += writer_.in_loop();
-    text += "    }\n";
-    if (writer_.has_teams) text += "    if (team_lane() != 0U) return;\n";
-    text += stores_ + "}\n";
-    return {std::move(text),   writer_.constants, writer_.reports,
-            writer_.has_teams, writer_.team_rows, interleaved_};
+    text += "    }\n" + stores_ + "}\n";
+    return {std::move(text), writer_.constants, writer_.reports, interleaved_};
 }
 
 RowText write_row_kernel(const ScanAttribute& scan, const RowAnalysis& analysis,

@@ -39,8 +39,6 @@ struct RowLimits {
 
 /// Lanes of a workgroup: few, so that small populations spread over the whole device.
 inline constexpr std::uint32_t row_group_width = 32;
-/// Lanes that may share a row, and with it the work of a network that is data.
-inline constexpr std::uint32_t team_lanes = 4;
 
 struct RowTextOptions {
     Math math = Math::fast;
@@ -59,10 +57,6 @@ struct RowText {
     std::string text;
     std::vector<std::shared_ptr<const Tensor>> constants;
     bool reports = false;  ///< Whether it writes to the status words.
-    /// Whether constant 1 says how many lanes share a row (shaders/scan/team.glsl), and up to how
-    /// many rows for each processor of a device that is faster.
-    bool has_teams = false;
-    std::int64_t team_rows = 0;
     /// Operands whose entry is a copy: word w of individual i at w times the population plus i.
     std::vector<std::size_t> interleaved;
 };

@@ -210,12 +210,11 @@ void RowKernelText::stack_results() {
             false);
         to.first.add(Index::variable("position"), info.shape.elements());
         const bool shared_by_rows = analysis_.rows > 1 && !writer_.has_rows(id);
-        std::vector<std::string_view> conditions;
-        if (shared_by_rows) conditions.emplace_back("row == 0u");
-        if (!info.per_individual) conditions.emplace_back("individual == 0u");
-        if (writer_.has_teams) conditions.emplace_back("team_lane() == 0u");
-        const bool guarded = !conditions.empty();
-        if (guarded) writer_.open("if ({})", fmt::join(conditions, " && "));
+        const bool guarded = shared_by_rows || !info.per_individual;
+        if (guarded)
+            writer_.open("if ({}{}{})", shared_by_rows ? "row == 0u" : "",
+                         shared_by_rows && !info.per_individual ? " && " : "",
+                         info.per_individual ? "" : "individual == 0u");
         writer_.copy(to, writer_.view(id));
         if (guarded) writer_.end();
     }

@@ -33,10 +33,6 @@ float row_sigmoid_or_silu(float x, int code) {
 }
 )";
 
-/// See RowText::team_rows, of neurons, and of layers where every row has weights of its own: there
-/// neighbours wait for memory. Measured on 132 processors (tests/bench/RESULTS.md).
-constexpr std::int64_t team_rows = 96;
-
 /// Words of a row of a network, and of its state.
 struct InterpretedRow {
     std::int64_t inputs = 0;
@@ -55,9 +51,6 @@ void need_interpreter(RowWriter& writer, const Node& node, const InterpretedRow&
     constexpr std::int64_t max_shared = 256;
     const bool shared = attribute.memory <= max_shared && !writer.has_functions("interpret_store");
     if (shared) writer.need_functions("interpret_store", "");
-    writer.has_teams = true;
-    writer.team_rows = attribute.neurons || writer.analysis().rows == 1 ? team_rows : 0;
-    writer.need_functions("team", shader_text("cambrian/gpu/shaders/scan/team.glsl"));
     const std::string store = shared ? fmt::format(
                                            "#define INTERPRET_STORE {}_store\n"
                                            "#define INTERPRET_LANES {}\n",

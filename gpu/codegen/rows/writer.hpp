@@ -168,9 +168,6 @@ class RowWriter {
     std::size_t status_entry = 0;
     /// Whether a line reports data errors.
     bool reports = false;
-    /// See RowText.
-    bool has_teams = false;
-    std::int64_t team_rows = 0;
     /// Words each pointer keeps in registers.
     [[nodiscard]] const std::map<std::string, std::int64_t>& cached_words() const {
         return cached_words_;

@@ -20,7 +20,7 @@
 //   INTERPRET_PLASTIC  where connections of these may change
 //   INTERPRET_ANY_ACTIVATION  where dense layers may have others than the common activations
 // and may include this text again with others: it undefines them. It needs prelude.glsl,
-// elementary.glsl (CAMBRIAN_CALL), ops.glsl and team.glsl. Neighbouring rows run together best when they share
+// elementary.glsl (CAMBRIAN_CALL) and ops.glsl. Neighbouring rows run together best when they share
 // a bytecode.
 
 #ifndef CAMBRIAN_INTERPRET
@@ -153,17 +153,6 @@ void interpret_activate_two(inout vec4 a, inout vec4 b, int code) {
             }                                                                      \
         }                                                                          \
     }
-// Blocks of a layer, one for each lane of a team, which then tell each other; BLOCK(sum, index) adds to a sum.
-#define INTERPRET_IN_TEAM(BLOCK)                                                                   \
-    for (int team_first = 0; row_lanes > 1U && team_first < blocks; team_first += int(row_lanes)) { \
-        precise vec4 own = vec4(0.0);                                                              \
-        BLOCK(own, min(team_first + int(team_lane()), blocks - 1))                                 \
-        [[unroll]] for (uint lane = 0U; lane < row_lanes; ++lane) {                           \
-            const vec4 theirs = of_team_lane(own, lane);                                           \
-            if (team_first + int(lane) < blocks)                                                   \
-                INTERPRET_PUT((to >> 2) + team_first + int(lane), theirs);                         \
-        }                                                                                          \
-    }
 // total = TERM(word 0) + TERM(word 1) + .. over a vector of that width, read four words at a time.
 #define INTERPRET_SUM(total, TERM, source, width)                  \
     {                                                              \
@@ -251,13 +240,6 @@ vec2 neuron_activation_of_two(vec2 x, int code, bool both) {
     return y;
 }
 
-float neuron_activation(float x, int code) {
-    if (code == 4) return CAMBRIAN_CALL(tanh)(x);
-    if (code == 5) return CAMBRIAN_CALL(sigmoid)(x);
-    if (code == 6) return CAMBRIAN_CALL(sigmoid)(op_mul(4.9, x));
-    return op_activate_any(x, code);
-}
-
 // What a word of a record adds to a sum: for those that fill up fours -0, which changes none.
 #define INTERPRET_SHARE(is_input, place, weight) \
     ((is_input) ? op_mul(INTERPRET_AT(place, 0), weight) : uintBitsToFloat(sign_mask))
@@ -280,55 +262,6 @@ float neuron_activation(float x, int code) {
             sum = sum + INTERPRET_SHARE(last_input >= 4 * q + 2, here.z, weighted_by.z);           \
             sum = sum + INTERPRET_SHARE(last_input >= 4 * q + 3, here.w, weighted_by.w);           \
         }                                                                                          \
-    }
-// Neurons that go side by side, one for each lane of a team, from the one on whose head is `places`. Loops are as long
-// for all of them: a lane that has less to add adds nothing.
-#define INTERPRET_NEURONS_IN_TEAM                                                                  \
-    {                                                                                              \
-        int mine = record;                                                                         \
-        int next = record + quads;                                                                 \
-        int head_word = places.x;                                                                  \
-        int longest = head_word & 0xFFFF;                                                          \
-        int count = 1;                                                                             \
-        [[unroll]] for (int lane = 1; lane < int(row_lanes); ++lane) {                             \
-            if ((head_word & neuron_joins) == 0) break;                                            \
-            if (int(team_lane()) >= lane) mine = next;                                             \
-            head_word = bytecode.at[next].x;                                                       \
-            longest = max(longest, head_word & 0xFFFF);                                            \
-            next += ((head_word & 0xFFFF) + 4) >> 2;                                               \
-            ++count;                                                                               \
-        }                                                                                          \
-        const int mine_own = own + mine - record;                                                  \
-        const ivec4 head_four = bytecode.at[mine];                                                 \
-        const vec4 head_factors = weights.at[mine_own];                                            \
-        const int last_input = head_four.x & 0xFFFF;                                               \
-        const int end_four = last_input >> 2;                                                      \
-        precise float sum = uintBitsToFloat(sign_mask);                                            \
-        sum = sum + INTERPRET_SHARE(last_input >= 1, head_four.y, head_factors.y);                 \
-        sum = sum + INTERPRET_SHARE(last_input >= 2, head_four.z, head_factors.z);                 \
-        sum = sum + INTERPRET_SHARE(last_input >= 3, head_four.w, head_factors.w);                 \
-        for (int q = 1; q <= longest >> 2; ++q) {                                                  \
-            const ivec4 here = bytecode.at[mine + min(q, end_four)];                               \
-            const vec4 weighted_by = weights.at[mine_own + min(q, end_four)];                      \
-            sum = sum + INTERPRET_SHARE(last_input >= 4 * q, here.x, weighted_by.x);               \
-            sum = sum + INTERPRET_SHARE(last_input >= 4 * q + 1, here.y, weighted_by.y);           \
-            sum = sum + INTERPRET_SHARE(last_input >= 4 * q + 2, here.z, weighted_by.z);           \
-            sum = sum + INTERPRET_SHARE(last_input >= 4 * q + 3, here.w, weighted_by.w);           \
-        }                                                                                          \
-        sum = sum + head_factors.x;                                                                \
-        const float activated = neuron_activation(sum, (places.x >> 16) & 0xFF);                   \
-        [[unroll]] for (int lane = 0; lane < int(row_lanes); ++lane) {                             \
-            const float theirs = of_team_lane(activated, uint(lane));                              \
-            if (lane < count) INTERPRET_AT(value, lane) = theirs;                                  \
-        }                                                                                          \
-        n += count;                                                                                \
-        value += count;                                                                            \
-        own += next - record;                                                                      \
-        record = next;                                                                             \
-        places = bytecode.at[record];                                                              \
-        factors = weights.at[min(own, last_four)];                                                 \
-        four = bytecode.at[record + 1];                                                            \
-        by = weights.at[min(own + 1, last_four)];                                                  \
     }
 // Word i of a record and of its weights, the head being word 0.
 #define INTERPRET_PLACE(i) bytecode.at[record + ((i) >> 2)][(i) & 3]
@@ -417,19 +350,10 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
         const int outputs = tail.y;
         const int blocks = (outputs + 3) >> 2;
         const int packed = tail.z >> 2;
-        const int team_blocks = row_lanes > 1U ? blocks : 0;  // Done by the team.
         const float detail = intBitsToFloat(tail.w);
         switch (head.x) {
             case bytecode_dense: {
-#define INTERPRET_DENSE(sum, index)                                              \
-    {                                                                            \
-        const int first = packed + (index) * (inputs + 1);                       \
-        INTERPRET_PRODUCT(sum, INTERPRET_FROM_MEMORY, from, inputs, first);      \
-        sum = sum + weights.at[first + inputs];                                  \
-        sum = INTERPRET_ACTIVATE(sum, tail.w);                                   \
-    }
-                INTERPRET_IN_TEAM(INTERPRET_DENSE)
-                int block = team_blocks;
+                int block = 0;
                 for (; block + 1 < blocks; block += 2) {
                     const int first = packed + block * (inputs + 1);
                     const int second = first + inputs + 1;
@@ -446,25 +370,16 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                     INTERPRET_PUT((to >> 2) + block + 1, b);
                 }
                 if (block < blocks) {
+                    const int first = packed + block * (inputs + 1);
                     precise vec4 sum = vec4(0.0);
-                    INTERPRET_DENSE(sum, block)
-                    INTERPRET_PUT((to >> 2) + block, sum);
+                    INTERPRET_PRODUCT(sum, INTERPRET_FROM_MEMORY, from, inputs, first);
+                    sum = sum + weights.at[first + inputs];
+                    INTERPRET_PUT((to >> 2) + block, INTERPRET_ACTIVATE(sum, tail.w));
                 }
                 break;
             }
             case bytecode_rnn: {
-#define INTERPRET_RNN(sum, index)                                                          \
-    {                                                                                      \
-        const int first = packed + (index) * (inputs + outputs + 1);                       \
-        INTERPRET_PRODUCT(sum, INTERPRET_FROM_MEMORY, from, inputs, first);                \
-        precise vec4 memory_sum = vec4(0.0);                                               \
-        INTERPRET_PRODUCT(memory_sum, INTERPRET_FROM_STATE, other, outputs, first + inputs); \
-        sum = sum + memory_sum;                                                            \
-        sum = sum + weights.at[first + inputs + outputs];                                  \
-        sum = interpret_activate(sum, 4);                                                  \
-    }
-                INTERPRET_IN_TEAM(INTERPRET_RNN)
-                int block = team_blocks;
+                int block = 0;
                 for (; block + 1 < blocks; block += 2) {
                     const int first = packed + block * (inputs + outputs + 1);
                     const int second = first + inputs + outputs + 1;
@@ -484,9 +399,15 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                     INTERPRET_PUT((to >> 2) + block + 1, b);
                 }
                 if (block < blocks) {
+                    const int first = packed + block * (inputs + outputs + 1);
                     precise vec4 sum = vec4(0.0);
-                    INTERPRET_RNN(sum, block)
-                    INTERPRET_PUT((to >> 2) + block, sum);
+                    INTERPRET_PRODUCT(sum, INTERPRET_FROM_MEMORY, from, inputs, first);
+                    precise vec4 memory_sum = vec4(0.0);
+                    INTERPRET_PRODUCT(memory_sum, INTERPRET_FROM_STATE, other, outputs,
+                                      first + inputs);
+                    sum = sum + memory_sum;
+                    sum = sum + weights.at[first + inputs + outputs];
+                    INTERPRET_PUT((to >> 2) + block, interpret_activate(sum, 4));
                 }
                 INTERPRET_SAVE(other, to, outputs);
                 break;
@@ -555,11 +476,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 }
                 break;
             case bytecode_project_add: {
-#define INTERPRET_PROJECT(sum, index)                                                            \
-    INTERPRET_PRODUCT(sum, INTERPRET_FROM_MEMORY, from, inputs, packed + (index) * inputs)       \
-    sum = INTERPRET_FOUR((other >> 2) + (index)) + sum;
-                INTERPRET_IN_TEAM(INTERPRET_PROJECT)
-                int block = team_blocks;
+                int block = 0;
                 for (; block + 1 < blocks; block += 2) {
                     const int first = packed + block * inputs;
                     precise vec4 a = vec4(0.0);
@@ -573,7 +490,9 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 }
                 if (block < blocks) {
                     precise vec4 sum = vec4(0.0);
-                    INTERPRET_PROJECT(sum, block)
+                    INTERPRET_PRODUCT(sum, INTERPRET_FROM_MEMORY, from, inputs,
+                                      packed + block * inputs);
+                    sum = INTERPRET_FOUR((other >> 2) + block) + sum;
                     INTERPRET_PUT((to >> 2) + block, sum);
                 }
                 break;
@@ -617,10 +536,6 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                     const int how = (places.x >> 24) & 0x3F;
                     const bool simple = how == 0 && fixed_weights && !continuous;
                     const bool both = simple && (places.x & neuron_joins) != 0;
-                    if (row_lanes > 1U && simple) {
-                        INTERPRET_NEURONS_IN_TEAM
-                        continue;
-                    }
                     int after = quads;
                     precise float total = uintBitsToFloat(sign_mask);
                     // Of the next neuron, which goes side by side with this one: alone, each waits for itself.

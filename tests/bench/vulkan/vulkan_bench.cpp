@@ -2,12 +2,12 @@
 // device's timestamps and by wall clock from the first run to the end of the last.
 //
 //     cambrian_vulkan_bench [--device NAME] [--scale N] [--runs N] [--strict] [--tile NAME]
-//     [--tiles] [--row-lanes N] [--only TEXT]
+//     [--tiles] [--only TEXT]
 //
 // CAMBRIAN_TEST_DEVICE names the device where --device does not: by index, uuid or part of its
 // name; without both it is the first one, and a software device only when it is named. --scale
 // divides the sizes. --tile runs the products with one tile, --tiles with every one that the device
-// can run. --row-lanes 1 or 4: lanes that share a row of networks that are data.
+// can run.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -23,7 +23,6 @@
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/number_format.hpp"
-#include "cambrian/gpu/codegen/rows/row_source.hpp"
 #include "cambrian/gpu/kernels/matmul/tile_choice.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
 #include "cambrian/gpu/vulkan_backend.hpp"
@@ -39,7 +38,6 @@ struct Arguments {
     Math math = Math::fast;
     std::string tile;
     bool tiles = false;
-    std::uint32_t row_lanes = 0;
     std::string only;
 };
 
@@ -65,15 +63,13 @@ Arguments parse(int argc, char** argv) {
             arguments.tile = value();
         } else if (option == "--tiles") {
             arguments.tiles = true;
-        } else if (option == "--row-lanes") {
-            arguments.row_lanes = value() == "1" ? 1 : gpu::team_lanes;
         } else if (option == "--only") {
             arguments.only = value();
         } else {
             throw ConfigError(
                 option +
                 " is unknown (it is no option) use --device --scale --runs --strict --tile "
-                "--tiles --row-lanes or --only");
+                "--tiles or --only");
         }
     }
     return arguments;
@@ -338,7 +334,6 @@ void run(const Arguments& arguments) {
     options.uuid = device.uuid;
     options.math = arguments.math;
     options.matmul_tile = arguments.tile;
-    options.row_lanes = arguments.row_lanes;
     fmt::print("{}, {}, {} runs each\n", device.name, device.driver, arguments.runs);
     fmt::print("{:<28} {:<14} {:>10} {:>10} {:>9} {:>9}\n", "case", "tile", "device ms", "wall ms",
                "device", "wall");

@@ -53,11 +53,9 @@ std::vector<const Genome*> pointers(const std::vector<Genome>& genomes) {
 }
 
 void expect_the_evaluations_of_the_cpu(const Task& task, const std::vector<Genome>& genomes,
-                                       Math math, std::uint32_t row_lanes = 0) {
+                                       Math math) {
     const auto cpu = make_cpu_backend({.threads = 2, .math = Math::strict});
-    VulkanOptions options = test::test_vulkan_options(math);
-    options.row_lanes = row_lanes;
-    const auto vulkan = make_vulkan_backend(options);
+    const auto vulkan = make_vulkan_backend(test::test_vulkan_options(math));
     Evaluator expected(*cpu, task, 3, Family::interpreted);
     Evaluator found(*vulkan, task, 3, Family::interpreted);
     for (const std::uint64_t round : {0U, 1U}) {
@@ -78,9 +76,7 @@ void expect_the_evaluations_of_the_cpu(const Task& task, const std::vector<Genom
 TEST(VulkanFamily, MutantsBalanceAsOnTheCpu) {
     const auto task = task_of(
         R"({"type": "cart_pole", "episodes": 3, "steps": 80, "validation": {"episodes": 3}})");
-    // Alone, and each row shared by lanes.
-    expect_the_evaluations_of_the_cpu(*task, mutants(*task, 60), Math::strict, 1);
-    expect_the_evaluations_of_the_cpu(*task, mutants(*task, 61), Math::strict, 4);
+    expect_the_evaluations_of_the_cpu(*task, mutants(*task, 60), Math::strict);
 }
 
 TEST(VulkanFamily, NeuronsBalanceAsOnTheCpu) {
@@ -97,8 +93,7 @@ TEST(VulkanFamily, NeuronsBalanceAsOnTheCpu) {
                                                           .delayed = 0.2F,
                                                           .continuous = continuous},
                                                          i));
-    for (const std::uint32_t row_lanes : {1U, 4U})
-        expect_the_evaluations_of_the_cpu(*task, genomes, Math::strict, row_lanes);
+    expect_the_evaluations_of_the_cpu(*task, genomes, Math::strict);
 }
 
 TEST(VulkanFamily, PlasticNeuronsLearnAsOnTheCpu) {
