@@ -1,6 +1,5 @@
 #include "cambrian/evolve/runs/http_lines.hpp"
 
-#include <httplib.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,44 +17,12 @@
 #include <gtest/gtest.h>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/tests/support/line_listener.hpp"
 
 namespace cambrian::distributed {
 namespace {
 
-/// Somebody who listens on a port of this host, and keeps what comes.
-class Listener {
-  public:
-    explicit Listener(int status) {
-        server_.Post("/lines",
-                     [this, status](const httplib::Request& request, httplib::Response& response) {
-                         const std::lock_guard lock(mutex_);
-                         received_ += request.body;
-                         response.status = status;
-                     });
-        port_ = server_.bind_to_any_port("127.0.0.1");
-        thread_ = std::thread([this] { server_.listen_after_bind(); });
-        while (!server_.is_running()) std::this_thread::yield();
-    }
-    ~Listener() {
-        server_.stop();
-        thread_.join();
-    }
-    Listener(const Listener&) = delete;
-    Listener& operator=(const Listener&) = delete;
-
-    [[nodiscard]] int port() const { return port_; }
-    [[nodiscard]] std::string received() {
-        const std::lock_guard lock(mutex_);
-        return received_;
-    }
-
-  private:
-    httplib::Server server_;
-    std::mutex mutex_;
-    std::string received_;
-    int port_ = 0;
-    std::thread thread_;
-};
+using test::LineListener;
 
 /// Somebody who takes every request and answers byte by byte, without an end.
 class Dripper {
@@ -127,7 +94,7 @@ TEST(HttpLines, AnAnswerThatDripsIsGivenUpAsAWhole) {
 }
 
 TEST(HttpLines, ArriveInOrder) {
-    Listener listener(200);
+    LineListener listener(200);
     std::string sent;
     HttpLines lines({"127.0.0.1", listener.port(), "/lines"});
     for (int i = 0; i < 1000; ++i) {
@@ -142,7 +109,7 @@ TEST(HttpLines, ArriveInOrder) {
 }
 
 TEST(HttpLines, ARefusalLosesThem) {
-    Listener listener(500);
+    LineListener listener(500);
     HttpLines lines({"127.0.0.1", listener.port(), "/lines"});
     lines.send("{}");
     const HttpLines::Counts counts = lines.finish();
@@ -152,7 +119,7 @@ TEST(HttpLines, ARefusalLosesThem) {
 
 TEST(HttpLines, NobodyListeningLosesAllWithoutHoldingUpTheSender) {
     int port = 0;
-    { port = Listener(200).port(); }
+    { port = LineListener(200).port(); }
     HttpLines lines({"127.0.0.1", port, "/lines"});
     for (int i = 0; i < 30'000; ++i) lines.send("{}");
     const HttpLines::Counts counts = lines.finish();

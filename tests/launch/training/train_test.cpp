@@ -17,6 +17,7 @@
 #include "cambrian/launch/config/training_reader.hpp"
 #include "cambrian/launch/show/console_reporter.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
+#include "cambrian/tests/support/line_listener.hpp"
 
 namespace cambrian::launch::train_test {
 namespace {
@@ -420,6 +421,43 @@ TEST_F(Train, IsWatchedWithoutLearningAnythingElse) {
     EXPECT_EQ(directions, (std::set<std::string>{"forward", "gradient"}));
     EXPECT_GT(last, 0);
     EXPECT_EQ(last % 5, 0);
+}
+
+TEST_F(Train, IsWatchedByWhoeverListens) {
+    cambrian::test::LineListener listener(200);
+    const std::string to = "http://127.0.0.1:" + std::to_string(listener.port()) + "/lines";
+    const Result result = train("train_spirals.json", "posted",
+                                {"--set", "training.epochs=4", "-q", "--set",
+                                 "training.observe.every=5", "--set", "training.observe.to=" + to});
+    ASSERT_EQ(result.code, 0) << result.err;
+    // Lines may be lost where nobody takes them in time, but not all of them here.
+    std::istringstream lines(listener.received());
+    std::set<std::string> places;
+    for (std::string line; std::getline(lines, line);)
+        places.insert(nlohmann::json::parse(line)["place"]);
+    EXPECT_TRUE(places.contains("head"));
+}
+
+TEST_F(Train, LearnsInANumberFormatWithScalesOfItsOwn) {
+    const auto trained = [&](const std::string& name, const std::string& threads) {
+        const Result result =
+            train("train_spirals.json", name,
+                  {"--set", "network.dtype=int4", "--set", "network.dtype_scales=channel", "--set",
+                   "training.epochs=40", "--set", "engine.threads=" + threads, "-q"});
+        EXPECT_EQ(result.code, 0) << result.err;
+        return distributed::read_network(directory_.file(name + "/best.cmb"));
+    };
+    const distributed::NetworkFile network = trained("one", "1");
+    EXPECT_EQ(network.genome.blueprint.head_formats,
+              (LayerFormats{.weights = Dtype::int4, .scales = Scales::channel}));
+    EXPECT_EQ(trained("two", "2"), network);
+    EXPECT_EQ(content(directory_.file("two/epochs.csv")),
+              content(directory_.file("one/epochs.csv")));
+    // The loss of the first epoch is that of chance; what was learnt holds in the format.
+    const Result evaluated = run({"evaluate", directory_.file("one/best.cmb")});
+    const std::string word = "accuracy ";
+    ASSERT_THAT(evaluated.out, HasSubstr(word));
+    EXPECT_GT(std::stod(evaluated.out.substr(evaluated.out.find(word) + word.size())), 60.0);
 }
 
 TEST_F(Train, ShowsOnTheConsoleWhatLayersGive) {
