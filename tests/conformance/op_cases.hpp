@@ -41,7 +41,8 @@ struct OpCase {
     Attributes attributes;
     std::vector<ResultCase> results;
     [[nodiscard]] std::string label() const;
-    /// Whether gradients reach its operands: none pass codes, of epilogues of packed products either.
+    /// Whether gradients reach its operands: none pass codes, of epilogues of packed products
+    /// either.
     [[nodiscard]] bool differentiable() const;
 };
 
