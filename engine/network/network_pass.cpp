@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -25,14 +26,14 @@ class Pass {
   public:
     /// @param sequences whether x is [batch, time, features], which layers take at once.
     /// @param tap between the slots; null: none.
-    Pass(const Network& network, Var x, std::span<const Var> state, const NetworkOperands& operands,
+    Pass(const Network& network, Var x, std::span<const Var> state, NetworkOperands operands,
          bool sequences, NetworkTap* tap)
         : network_(network),
           tap_(tap),
           blueprint_(network.blueprint()),
           head_(blueprint_.grid.slots()),
           first_link_(network.weights().size() - blueprint_.links.size()),
-          operands_(operands),
+          operands_(std::move(operands)),
           sequences_(sequences),
           input_(shape_rows(x, 1, network.shape_before(0))),
           is_mesh_(blueprint_.mode == NetworkMode::mesh),
