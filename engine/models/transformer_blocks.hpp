@@ -14,8 +14,9 @@ namespace cambrian::models {
 void add_output_bias(std::vector<TensorRow>& tensors, std::string_view theirs);
 
 /// Heads that are not written follow from others; the base of rotary positions may stand in a list
-/// of its own. Throws InputError for positions that are scaled.
+/// of its own, and so does how they are scaled. Throws InputError for a scaling that is not known.
 void complete_rotary(LanguageModel& model, const nlohmann::json& config);
+/// The scaling, where there is one.
 void write_rotary(const LanguageModel& model, nlohmann::ordered_json& config);
 
 [[nodiscard]] std::vector<AnyLayer> gated_transformer(const LanguageModel& model);

@@ -24,8 +24,9 @@ struct DeviceLimits {
     double timestamp_nanoseconds = 0.0;   ///< Of a tick; 0: no timestamps.
     bool software = false;                ///< llvmpipe: small tiles, few threads.
     bool float16 = false;
-    /// Subnormal halves of a word become the numbers that they are: known of these drivers.
-    bool keeps_small_halves = false;
+    /// Mesa's software device or NVIDIA's: threads next to each other are a subgroup, and subnormal
+    /// halves of a word become the numbers that they are, which Vulkan leaves open.
+    bool known_driver = false;
     /// Subgroups multiply matrices of f16, 16 by 16 by 16, and add in f32.
     bool cooperative_matrix = false;
     FloatControls float_controls;

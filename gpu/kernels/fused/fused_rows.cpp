@@ -49,10 +49,9 @@ struct RowTiling {
     }
 };
 
-/// Threads next to each other that surely are one subgroup: these drivers number them so.
+/// Threads next to each other that surely are one subgroup.
 std::uint32_t shuffle_width(const vulkan::DeviceLimits& limits) {
-    const bool known = limits.software || limits.device_name.starts_with("NVIDIA");
-    return known ? limits.subgroup_width : 1;
+    return limits.known_driver ? limits.subgroup_width : 1;
 }
 
 /// The rows' shape: of what the first reduction reads.

@@ -81,7 +81,7 @@ void PackedChains::record(vulkan::Recorder& recorder, const Frame& frame,
         resources_, "packed_chains",
         std::array{cut.threads(), format_.kind, format_.bits, format_.group, cut.parts, cut.rows,
                    cut.stage, right_vectors ? 1U : 0U, left_vectors ? 1U : 0U,
-                   activation_constant(operands.epilogue()), limits.keeps_small_halves ? 1U : 0U});
+                   activation_constant(operands.epilogue()), limits.known_driver ? 1U : 0U});
     const std::vector<vulkan::Range> reads = operands.reads(frame);
     const std::array writes{operands.result(frame)};
     // Very long sums go on in another dispatch from what is in the result.
