@@ -237,8 +237,8 @@ struct FormatAttribute {
 };
 
 /// Rows of so many numbers in the codes of a format of weights, as graph/packed_rows.hpp lays them
-/// out. unpack: words [.., words of a row], scales [.., groups of a row] where the format has them
-/// and zero points likewise → [.., length]. packed_matmul: x [.., m, length], then those of a
+/// out. unpack: words [.., words of a row], scales [.., groups of a row] and words of zero points
+/// where the format has them → [.., length]. packed_matmul: x [.., m, length], then those of a
 /// matrix of n rows → [.., m, n].
 struct PackedAttribute {
     Dtype dtype = Dtype::int8;

@@ -177,7 +177,7 @@ CAMBRIAN_OP(decode, exact(primitive(1, {shape::decode, "[.., words] gives [.., l
      .meaning = "codes of a storage format as numbers"})))
 CAMBRIAN_OP(unpack, exact(primitive(any_arity,
     {shape::unpack, "[.., words] gives [.., length]"},
-    {type::unpack, "integer words, real scales and zero points give real"}, no_gradient,
+    {type::unpack, "integer words and zero points, real scales give real"}, no_gradient,
     {.operands = "words, scales and zero points where the format has them", .results = "x",
      .source = "this project, engine/weights/dtype.hpp",
      .meaning = "codes of weights as numbers: (code - zero point) scale; see PackedAttribute"})))

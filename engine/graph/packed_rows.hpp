@@ -6,8 +6,9 @@
 #include "cambrian/engine/graph/op.hpp"
 
 // Rows of numbers in the codes of a format of weights: codes from the low bits of a word on, rows
-// padded to whole words with zeros, scales and zero points as floats beside them, one for a row or
-// for each of its blocks of 32, as the format (engine/weights/dtype.hpp) or the attribute says.
+// padded to whole words with zeros. Beside them scales as floats, one for a row or for each of its
+// blocks of 32, as the format (engine/weights/dtype.hpp) or the attribute says, and zero points in
+// rows of codes of the same format.
 namespace cambrian {
 
 /// Whether codes of a format take less memory than float32: those of at most 16 bits. Only these
@@ -16,10 +17,13 @@ namespace cambrian {
     return row(dtype).bits <= 16;
 }
 
-/// Words of a row.
+/// Words of a row of so many codes.
+[[nodiscard]] inline std::int64_t packed_words(Dtype dtype, std::int64_t codes) {
+    const std::int64_t in_word = 32 / row(dtype).bits;
+    return codes / in_word + (codes % in_word != 0 ? 1 : 0);
+}
 [[nodiscard]] inline std::int64_t packed_words(const PackedAttribute& packed) {
-    const std::int64_t in_word = 32 / row(packed.dtype).bits;
-    return packed.length / in_word + (packed.length % in_word != 0 ? 1 : 0);
+    return packed_words(packed.dtype, packed.length);
 }
 
 /// What shares a scale: nothing, a row or a block.
@@ -39,6 +43,11 @@ namespace cambrian {
 [[nodiscard]] inline std::size_t scale_group_of(const PackedAttribute& packed, std::size_t column) {
     return scale_group(packed) == ScaleGroup::block ? column / static_cast<std::size_t>(scale_block)
                                                     : 0;
+}
+
+/// Words of the zero points of a row.
+[[nodiscard]] inline std::int64_t zero_point_words(const PackedAttribute& packed) {
+    return row(packed.dtype).affine ? packed_words(packed.dtype, scales_of_row(packed)) : 0;
 }
 
 /// Operands of a packed matrix: words, and scales and zero points where the format has them.

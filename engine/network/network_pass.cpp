@@ -108,13 +108,14 @@ class Pass {
         const auto part = [&](Var vector, std::int64_t first, std::int64_t width) {
             return reshape(slice(vector, 0, first, rows * width), Shape{rows, width});
         };
-        std::vector<Var> parts{part(operands_.activations,
-                                    operands_.packed->first_word() + place.words,
-                                    packed_words(*place.packed))};
+        const auto codes = [&](std::int64_t first, std::int64_t width) {
+            return part(operands_.activations, operands_.packed->first_word() + first, width);
+        };
+        std::vector<Var> parts{codes(place.words, packed_words(*place.packed))};
         const std::int64_t groups = scales_of_row(*place.packed);
         if (groups > 0) parts.push_back(part(operands_.weights, place.floats, groups));
-        if (row(place.packed->dtype).affine)
-            parts.push_back(part(operands_.weights, place.zero_points, groups));
+        if (const std::int64_t width = zero_point_words(*place.packed); width > 0)
+            parts.push_back(codes(place.zero_points, width));
         return unpack(parts, *place.packed);
     }
 

@@ -27,6 +27,22 @@ void copy_codes(const QuantisedMatrix& matrix, std::int64_t row_words,
         }
 }
 
+/// The zero points of rows as rows of words; `of_all` stands for those of every row.
+void copy_zero_points(const QuantisedMatrix& matrix, const PackedAttribute& packed, bool of_all,
+                      std::span<std::int32_t> words) {
+    const std::int64_t groups = scales_of_row(packed);
+    const std::int64_t row_words = zero_point_words(packed);
+    const std::uint32_t bits = row(packed.dtype).bits;
+    const std::int64_t in_word = 32 / bits;
+    std::ranges::fill(words, 0);
+    for (std::int64_t r = 0; r < matrix.extents.rows; ++r)
+        for (std::int64_t g = 0; g < groups; ++g) {
+            const std::uint64_t code = matrix.scaling(of_all ? 0 : r * groups + g).zero_point;
+            words[as_size(r * row_words + g / in_word)] |= static_cast<std::int32_t>(
+                static_cast<std::uint32_t>(code) << static_cast<std::uint32_t>(g % in_word) * bits);
+        }
+}
+
 /// What kernels see of a matrix; the scale of all of it stands beside every row.
 PackedAttribute packed_attribute(const EncodedRange& encoded) {
     PackedAttribute packed{.dtype = encoded.dtype, .length = encoded.extents.columns};
@@ -57,9 +73,9 @@ void PackedWeights::add(const WeightRange& range, const std::optional<EncodedRan
         place.extents = encoded->extents;
         place.words = words_;
         words_ += encoded->extents.rows * packed_words(*place.packed);
-        const std::int64_t groups = encoded->extents.rows * scales_of_row(*place.packed);
-        place.zero_points = floats_ + groups;
-        floats_ += row(encoded->dtype).affine ? 2 * groups : groups;
+        place.zero_points = words_;
+        words_ += encoded->extents.rows * zero_point_words(*place.packed);
+        floats_ += encoded->extents.rows * scales_of_row(*place.packed);
     } else {
         floats_ += range.count;
     }
@@ -83,15 +99,14 @@ void PackedWeights::pack(std::span<const float> masters, std::span<float> floats
         const std::int64_t row_words = packed_words(*place.packed);
         copy_codes(matrix, row_words,
                    words.subspan(as_size(place.words), as_size(place.extents.rows * row_words)));
-        const bool affine = row(place.packed->dtype).affine;
         const bool of_all = matrix.scheme.group == ScaleGroup::tensor;
         const std::int64_t groups = place.extents.rows * scales_of_row(*place.packed);
-        for (std::size_t group = 0; group < as_size(groups); ++group) {
-            const Scaling scaling = matrix.scaling(of_all ? 0 : static_cast<std::int64_t>(group));
-            floats[as_size(place.floats) + group] = scaling.scale;
-            if (affine)
-                floats[as_size(place.zero_points) + group] = static_cast<float>(scaling.zero_point);
-        }
+        for (std::int64_t group = 0; group < groups; ++group)
+            floats[as_size(place.floats + group)] = matrix.scaling(of_all ? 0 : group).scale;
+        if (const std::int64_t width = zero_point_words(*place.packed); width > 0)
+            copy_zero_points(
+                matrix, *place.packed, of_all,
+                words.subspan(as_size(place.zero_points), as_size(place.extents.rows * width)));
     }
 }
 

@@ -15,8 +15,8 @@ namespace cambrian {
 inline constexpr std::int64_t min_packed_numbers = 65536;
 
 /// Where the weights of a network lie that is evaluated with large tensors in their codes
-/// (NetworkOperands::packed). Floats: what is not packed, rounded to its format, and scales and
-/// zero points. Words: codes, after the activation codes of the network.
+/// (NetworkOperands::packed). Floats: what is not packed, rounded to its format, and scales. Words:
+/// codes and zero points, after the activation codes of the network.
 class PackedWeights {
   public:
     /// @param min_numbers of a tensor that is packed.
@@ -24,9 +24,9 @@ class PackedWeights {
 
     /// One weight tensor.
     struct Place {
-        std::int64_t floats = 0;  ///< Offset of its numbers, or of its scales.
-        std::int64_t zero_points = 0;
+        std::int64_t floats = 0;                  ///< Offset of its numbers, or of its scales.
         std::int64_t words = 0;                   ///< Offset of its codes; of packed tensors.
+        std::int64_t zero_points = 0;             ///< Likewise, among the words.
         std::optional<PackedAttribute> packed{};  ///< Nothing: numbers.
         MatrixExtents extents{};                  ///< Of packed tensors.
     };

@@ -24,6 +24,14 @@ std::uint32_t word_of(double element) {
     return static_cast<std::uint32_t>(static_cast<std::int32_t>(element));
 }
 
+/// A code of a row of so many words.
+std::uint32_t packed_code(const Elements& words, const DtypeRow& format, std::size_t first,
+                          std::size_t index) {
+    const std::size_t in_word = 32 / format.bits;
+    const auto shift = static_cast<std::uint32_t>(index % in_word) * format.bits;
+    return word_of(words[first + index / in_word]) >> shift & ((1U << format.bits) - 1U);
+}
+
 }  // namespace
 
 void encode(const Call& call) {
@@ -53,22 +61,21 @@ void unpack(const Call& call) {
     const auto length = static_cast<std::size_t>(packed.length);
     const auto words = static_cast<std::size_t>(packed_words(packed));
     const auto groups = static_cast<std::size_t>(scales_of_row(packed));
-    const std::uint32_t mask = (1U << format.bits) - 1U;
-    const std::size_t in_word = 32 / format.bits;
+    const auto zero_words = static_cast<std::size_t>(zero_point_words(packed));
     Elements& y = call.result();
     for (std::size_t i = 0; i < y.size(); ++i) {
         const std::size_t row_index = i / length;
         const std::size_t column = i % length;
         Scaling scaling;
         if (groups > 0) {
-            const std::size_t group = row_index * groups + scale_group_of(packed, column);
-            scaling.scale = static_cast<float>(call.operand(1)[group]);
+            const std::size_t group = scale_group_of(packed, column);
+            scaling.scale = static_cast<float>(call.operand(1)[row_index * groups + group]);
             if (format.affine)
-                scaling.zero_point = static_cast<std::uint64_t>(call.operand(2)[group]);
+                scaling.zero_point =
+                    packed_code(call.operand(2), format, row_index * zero_words, group);
         }
-        const std::uint32_t word = word_of(call.operand()[row_index * words + column / in_word]);
-        const auto shift = static_cast<std::uint32_t>(column % in_word) * format.bits;
-        y[i] = static_cast<double>(decoded(format, scaling, word >> shift & mask));
+        y[i] = static_cast<double>(decoded(
+            format, scaling, packed_code(call.operand(), format, row_index * words, column)));
     }
 }
 

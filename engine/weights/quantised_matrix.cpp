@@ -14,15 +14,15 @@ namespace {
 
 constexpr std::uint32_t byte_bits = 8;
 
-std::int64_t zero_point_bytes(const DtypeRow& format) {
-    return format.affine ? std::max(format.bits, byte_bits) / byte_bits : 0;
-}
-
 std::int64_t row_bytes_of(const DtypeRow& format, std::int64_t columns) {
     // In this order: a column count may be near the largest number.
     const std::int64_t in_byte = format.bits < byte_bits ? byte_bits / format.bits : 1;
     const std::int64_t bytes = std::max(format.bits, byte_bits) / byte_bits;
     return (columns / in_byte + (columns % in_byte != 0 ? 1 : 0)) * bytes;
+}
+
+std::int64_t zero_point_bytes_of(const DtypeRow& format, std::int64_t groups) {
+    return format.affine ? row_bytes_of(format, groups) : 0;
 }
 
 std::int64_t groups_in_row(const QuantisationScheme& scheme, std::int64_t columns) {
@@ -120,6 +120,10 @@ std::int64_t QuantisedMatrix::row_bytes() const {
     return row_bytes_of(row(scheme.dtype), extents.columns);
 }
 
+std::int64_t QuantisedMatrix::zero_point_bytes() const {
+    return zero_point_bytes_of(row(scheme.dtype), group_count(scheme, extents));
+}
+
 std::int64_t QuantisedMatrix::bytes() const {
     return stored_bytes(scheme, extents);
 }
@@ -128,8 +132,8 @@ Scaling QuantisedMatrix::scaling(std::int64_t group) const {
     if (scales.empty()) return {};
     const float scale = scales[static_cast<std::size_t>(group)];
     Scaling result{.scale = scale, .zero_point = 0, .divisor = static_cast<double>(scale)};
-    if (const std::int64_t width = zero_point_bytes(row(scheme.dtype)))
-        result.zero_point = read_bytes(zero_points.data() + group * width, width);
+    if (const DtypeRow& format = row(scheme.dtype); format.affine)
+        result.zero_point = read_code(zero_points.data(), format, group);
     return result;
 }
 
@@ -146,8 +150,9 @@ std::int64_t group_count(const QuantisationScheme& scheme, const MatrixExtents& 
 
 std::int64_t stored_bytes(const QuantisationScheme& scheme, const MatrixExtents& extents) {
     const DtypeRow& format = row(scheme.dtype);
-    return extents.rows * row_bytes_of(format, extents.columns) +
-           group_count(scheme, extents) * (format.scale_bytes + zero_point_bytes(format));
+    const std::int64_t groups = group_count(scheme, extents);
+    return extents.rows * row_bytes_of(format, extents.columns) + groups * format.scale_bytes +
+           zero_point_bytes_of(format, groups);
 }
 
 QuantisedMatrix quantise(const QuantisationScheme& scheme, const MatrixExtents& extents,
@@ -158,17 +163,16 @@ QuantisedMatrix quantise(const QuantisationScheme& scheme, const MatrixExtents& 
         .scheme = scheme, .extents = extents, .codes = {}, .scales = {}, .zero_points = {}};
     const std::int64_t row_bytes = result.row_bytes();
     const std::int64_t groups = group_count(scheme, extents);
-    const std::int64_t width = zero_point_bytes(format);
     result.codes.resize(static_cast<std::size_t>(extents.rows * row_bytes));
     result.scales.resize(static_cast<std::size_t>(groups));
-    result.zero_points.resize(static_cast<std::size_t>(groups * width));
+    result.zero_points.resize(static_cast<std::size_t>(zero_point_bytes_of(format, groups)));
     for_each_group(
         scheme, extents, [&](std::int64_t group, std::int64_t first, std::int64_t count) {
             const Scaling scaling =
                 format.scaling(format, scheme.rule, part(numbers, first, count));
             if (groups > 0) result.scales[static_cast<std::size_t>(group)] = scaling.scale;
-            if (width > 0)
-                write_bytes(result.zero_points.data() + group * width, scaling.zero_point, width);
+            if (format.affine)
+                write_code(result.zero_points.data(), format, group, scaling.zero_point);
             for (std::int64_t i = first; i < first + count; ++i)
                 write_code(result.codes.data() + i / extents.columns * row_bytes, format,
                            i % extents.columns,

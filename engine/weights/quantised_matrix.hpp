@@ -35,13 +35,14 @@ struct MatrixExtents {
 struct QuantisedMatrix {
     QuantisationScheme scheme{Dtype::float32};
     MatrixExtents extents;
-    std::vector<std::uint8_t> codes;  ///< Low bits first, rows padded to whole bytes.
-    std::vector<float> scales;        ///< Of the groups, row by row.
-    /// Likewise; of whole bytes each, the lowest first.
-    std::vector<std::uint8_t> zero_points;
+    std::vector<std::uint8_t> codes;        ///< Low bits first, rows padded to whole bytes.
+    std::vector<float> scales;              ///< Of the groups, row by row.
+    std::vector<std::uint8_t> zero_points;  ///< Likewise, as codes in one row.
 
     /// Bytes of a row of codes.
     [[nodiscard]] std::int64_t row_bytes() const;
+    /// Bytes of the zero points of all groups.
+    [[nodiscard]] std::int64_t zero_point_bytes() const;
     /// As stored: codes, scales (float32; q4_0: float16) and zero points.
     [[nodiscard]] std::int64_t bytes() const;
     [[nodiscard]] Scaling scaling(std::int64_t group) const;

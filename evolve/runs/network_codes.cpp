@@ -40,9 +40,9 @@ void put_codes(Safetensors& content, const std::string& name, const QuantisedMat
     std::ranges::copy(matrix.scales, scales.elements.begin());
     content.tensors.emplace(name + ".scales",
                             StoredTensor::of(scales, scale_type(matrix.scheme.dtype)));
-    if (const auto bytes = static_cast<std::int64_t>(matrix.zero_points.size()); bytes > 0)
+    if (row(matrix.scheme.dtype).affine)
         content.tensors.emplace(name + ".zero_points",
-                                byte_tensor(matrix.zero_points, Shape{groups, bytes / groups}));
+                                byte_tensor(matrix.zero_points, Shape{matrix.zero_point_bytes()}));
 }
 
 /// Takes a tensor out of the content; throws unless it is there in its type and shape.
@@ -71,6 +71,28 @@ std::vector<std::uint8_t> bytes_of(const StoredTensor& tensor) {
     return bytes;
 }
 
+/// Codes in one row, or as files had them before: each of whole bytes, [groups, bytes].
+std::vector<std::uint8_t> take_zero_points(Safetensors& content, const std::string& name,
+                                           const QuantisedMatrix& matrix, std::string_view source) {
+    const auto groups = static_cast<std::int64_t>(matrix.scales.size());
+    const std::int64_t bits = row(matrix.scheme.dtype).bits;
+    const auto found = content.tensors.find(name);
+    if (found == content.tensors.end() || found->second.shape.rank() != 2)
+        return bytes_of(
+            take(content, name, StoredType::u8, Shape{matrix.zero_point_bytes()}, source));
+    const std::vector<std::uint8_t> stored = bytes_of(take(
+        content, name, StoredType::u8, Shape{groups, std::max<std::int64_t>(bits / 8, 1)}, source));
+    if (bits >= 8) return stored;
+    std::vector<std::uint8_t> codes;
+    for (std::size_t group = 0; group < stored.size(); ++group) {
+        const auto place = static_cast<std::size_t>(bits) * group;
+        if (place % 8 == 0) codes.push_back(0);
+        codes.back() = static_cast<std::uint8_t>(
+            codes.back() | (stored[group] & ((1U << bits) - 1U)) << place % 8);
+    }
+    return codes;
+}
+
 QuantisedMatrix take_codes(Safetensors& content, const std::string& name, const EncodedRange& range,
                            std::string_view source) {
     QuantisedMatrix matrix{.scheme = range.scheme(),
@@ -91,10 +113,8 @@ QuantisedMatrix take_codes(Safetensors& content, const std::string& name, const 
                             shortened(name)));
         matrix.scales.push_back(static_cast<float>(scale));
     }
-    if (const DtypeRow& format = row(range.dtype); format.affine)
-        matrix.zero_points =
-            bytes_of(take(content, name + ".zero_points", StoredType::u8,
-                          Shape{groups, std::max<std::int64_t>(format.bits, 8) / 8}, source));
+    if (row(range.dtype).affine)
+        matrix.zero_points = take_zero_points(content, name + ".zero_points", matrix, source);
     return matrix;
 }
 

@@ -8,7 +8,7 @@
 
 // Networks without masters, for inference alone: as network_tensors.hpp has them, but what a number
 // format holds is "<name>.codes" (U8 [rows, bytes of a row]), "<name>.scales" ([groups], F32, of
-// q4_0 F16) and "<name>.zero_points" (U8 [groups, bytes of one]), where the format has them. The
+// q4_0 F16) and "<name>.zero_points" (U8: codes in one row), where the format has them. The
 // structure in the metadata says the format of each layer.
 namespace cambrian::distributed {
 

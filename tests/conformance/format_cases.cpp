@@ -55,21 +55,30 @@ std::uint32_t small_code(const DtypeRow& format, RandomStream& stream) {
     return static_cast<std::uint32_t>(format.encode(format, whole, 0.0));
 }
 
-/// The parts of a matrix in codes; what fills up words is not zero, since nothing reads it.
-std::vector<OperandCase> packed_matrix(const PackedAttribute& packed, std::int64_t rows) {
-    const DtypeRow& format = row(packed.dtype);
-    const std::int64_t words = packed_words(packed);
-    OperandCase operand{Range::given, {rows, words}, 0, {}};
-    RandomStream stream(random_key(static_cast<std::uint64_t>(packed.length), "packed"), 0);
-    for (std::int64_t word = 0; word < rows * words; ++word) {
+/// Rows of so many words whose codes `draw` gives; what fills up words is not zero, since nothing
+/// reads it.
+template <class Draw>
+OperandCase rows_of_codes(const DtypeRow& format, const Shape& shape, Draw draw) {
+    OperandCase operand{Range::given, shape, 0, {}};
+    for (std::int64_t word = 0; word < shape.elements(); ++word) {
         std::uint32_t bits = 0;
-        for (std::uint32_t i = 0; i < 32 / format.bits; ++i)
-            bits |= small_code(format, stream) << i * format.bits;
+        for (std::uint32_t i = 0; i < 32 / format.bits; ++i) bits |= draw() << i * format.bits;
         operand.elements.push_back(static_cast<std::int32_t>(bits));
     }
-    std::vector<OperandCase> parts{std::move(operand)};
-    while (parts.size() < packed_operands(packed.dtype))
+    return operand;
+}
+
+/// The parts of a matrix in codes.
+std::vector<OperandCase> packed_matrix(const PackedAttribute& packed, std::int64_t rows) {
+    const DtypeRow& format = row(packed.dtype);
+    RandomStream stream(random_key(static_cast<std::uint64_t>(packed.length), "packed"), 0);
+    std::vector<OperandCase> parts{rows_of_codes(format, {rows, packed_words(packed)},
+                                                 [&] { return small_code(format, stream); })};
+    if (scales_of_row(packed) > 0)
         parts.push_back({Range::positive, {rows, scales_of_row(packed)}});
+    if (format.affine)
+        parts.push_back(rows_of_codes(format, {rows, zero_point_words(packed)},
+                                      [&] { return static_cast<std::uint32_t>(stream.index(4)); }));
     return parts;
 }
 

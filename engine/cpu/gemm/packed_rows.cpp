@@ -106,12 +106,17 @@ template <class Code>
 void decode_row(const PackedAttribute& packed, const PackedRows& rows, std::int64_t row_index,
                 float* numbers) {
     const std::int64_t groups = scales_of_row(packed);
+    const std::int64_t zero_words = zero_point_words(packed);
+    constexpr std::int64_t in_word = 32 / Code::bits;
+    constexpr std::uint32_t mask = (1U << Code::bits) - 1U;
     const auto group_at = [&](std::int64_t index) {
         Group group;
         if (rows.scales != nullptr) group.scale = rows.scales[row_index * groups + index];
-        if (rows.zero_points != nullptr)
-            group.zero_point =
-                static_cast<std::int32_t>(rows.zero_points[row_index * groups + index]);
+        if (rows.zero_points != nullptr) {
+            const std::uint32_t word = rows.zero_points[row_index * zero_words + index / in_word];
+            const auto shift = static_cast<std::uint32_t>(index % in_word) * Code::bits;
+            group.zero_point = static_cast<std::int32_t>(word >> shift & mask);
+        }
         return group;
     };
     const std::uint32_t* words = rows.words + row_index * packed_words(packed);

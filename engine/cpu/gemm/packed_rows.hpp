@@ -9,8 +9,8 @@ namespace cambrian::cpu {
 /// Rows of one matrix in codes (graph/packed_rows.hpp).
 struct PackedRows {
     const std::uint32_t* words = nullptr;
-    const float* scales = nullptr;       ///< Null where the format has none.
-    const float* zero_points = nullptr;  ///< Likewise.
+    const float* scales = nullptr;               ///< Null where the format has none.
+    const std::uint32_t* zero_points = nullptr;  ///< Likewise.
 };
 
 /// Writes the numbers of rows [first, first + count) to `numbers`, row by row: decoded()

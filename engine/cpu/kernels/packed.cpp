@@ -28,12 +28,13 @@ class PackedOperand {
     }
     [[nodiscard]] PackedRows rows(const Frame& frame, std::int64_t individual) const {
         const DtypeRow& format = row(packed_.dtype);
-        const auto floats = [&](const BufferView& view) {
-            return frame.at<float>(view) + individual * view.stride;
+        const auto codes = [&](const BufferView& view) {
+            return frame.at<std::uint32_t>(view) + individual * view.stride;
         };
-        PackedRows rows{.words = frame.at<std::uint32_t>(words_) + individual * words_.stride};
-        if (format.group != ScaleGroup::none) rows.scales = floats(scales_);
-        if (format.affine) rows.zero_points = floats(zero_points_);
+        PackedRows rows{.words = codes(words_)};
+        if (format.group != ScaleGroup::none)
+            rows.scales = frame.at<float>(scales_) + individual * scales_.stride;
+        if (format.affine) rows.zero_points = codes(zero_points_);
         return rows;
     }
 

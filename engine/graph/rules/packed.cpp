@@ -43,8 +43,8 @@ Shape matrix_shape(const OperandInfos& operands, std::size_t first, const Packed
     if (words.rank() == 0) reject("words have no last axis", "reshape them to rank 1 or more");
     if (packed.length < 0) reject("a length is below zero", "pass the numbers of a row");
     check_packed_part(operands, first, 0, packed_words(packed));
-    for (std::size_t part = 1; part < parts; ++part)
-        check_packed_part(operands, first, part, scales_of_row(packed));
+    if (parts > 1) check_packed_part(operands, first, 1, scales_of_row(packed));
+    if (parts > 2) check_packed_part(operands, first, 2, zero_point_words(packed));
     return shape_rule::with_extent(words, words.rank() - 1, packed.length);
 }
 
@@ -52,10 +52,16 @@ void check_packed_types(const OperandInfos& operands, std::size_t first) {
     if (operands.size() <= first) reject("it lacks operands", "pass the parts of a packed matrix");
     if (operands[first].type != ValueType::integer)
         reject("codes are words, not " + std::string(name(operands[first].type)), "pass integers");
-    for (std::size_t i = 0; i < operands.size(); ++i)
-        if (i != first && operands[i].type != ValueType::real)
+    const std::size_t zero_points = first + 2;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        if (i == first) continue;
+        if (i == zero_points && operands[i].type != ValueType::integer)
+            reject("zero points are codes, not " + std::string(name(operands[i].type)),
+                   "pass integers");
+        if (i != zero_points && operands[i].type != ValueType::real)
             reject("numbers are needed, not " + std::string(name(operands[i].type)),
-                   "pass real operands beside the words");
+                   "pass real operands beside the codes");
+    }
 }
 
 }  // namespace

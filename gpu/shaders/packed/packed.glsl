@@ -24,7 +24,7 @@ const uint packed_in_word = 32U / packed_bits;
 // What the codes of a group mean.
 struct PackedScaling {
     float scale;
-    float zero_point;  // Whole.
+    float zero_point;  // A code.
 };
 
 // Rows of so many numbers, and where their parts lie.
@@ -42,10 +42,14 @@ uint packed_row_words(PackedRows rows) {
 PackedScaling packed_scaling(PackedRows rows, uint row, uint column) {
     PackedScaling scaling = PackedScaling(1.0F, 0.0F);
     if (packed_group == packed_unscaled) return scaling;
-    uint group = row;
-    if (packed_group == packed_block) group = row * ((rows.columns + 31U) / 32U) + column / 32U;
-    scaling.scale = Reals(rows.scales).at[group];
-    if (packed_kind == packed_natural) scaling.zero_point = trunc(Reals(rows.zero_points).at[group]);
+    uint groups = packed_group == packed_block ? (rows.columns + 31U) / 32U : 1U;
+    uint index = packed_group == packed_block ? column / 32U : 0U;
+    scaling.scale = Reals(rows.scales).at[row * groups + index];
+    if (packed_kind == packed_natural) {
+        uint words = (groups + packed_in_word - 1U) / packed_in_word;
+        uint word = Words(rows.zero_points).at[row * words + index / packed_in_word];
+        scaling.zero_point = float((word >> index % packed_in_word * packed_bits) & ((1U << packed_bits) - 1U));
+    }
     return scaling;
 }
 

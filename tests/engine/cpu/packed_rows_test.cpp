@@ -27,7 +27,10 @@ TEST(PackedRows, EveryCodeIsItsDefinitionInEveryBit) {
             words[code * format.bits / 32] |= code << code * format.bits % 32;
         const auto groups = static_cast<std::size_t>(scales_of_row(packed));
         const std::vector<float> scales(groups, 0.37F);
-        const std::vector<float> zero_points(groups, 3.0F);
+        // Every zero point is 3.
+        std::vector<std::uint32_t> zero_points(static_cast<std::size_t>(zero_point_words(packed)));
+        for (std::uint32_t& word : zero_points)
+            for (std::uint32_t bit = 0; bit < 32; bit += format.bits) word |= 3U << bit;
         std::vector<float> numbers(codes);
         cpu::decode_rows(packed,
                          {.words = words.data(),

@@ -118,6 +118,7 @@ TEST(PackedWeights, TakeTheMemoryOfTheirCodes) {
     EXPECT_LE(share("int8"), 0.27);
     EXPECT_LE(share("float8_e4m3fn"), 0.27);
     EXPECT_LE(share("int4"), 0.16);
+    EXPECT_LE(share("uint4"), 0.161);
     EXPECT_LE(share("q4_0"), 0.16);
     EXPECT_LE(share("float4_e2m1fn"), 0.16);
     EXPECT_LE(share("binary"), 0.04);

@@ -299,7 +299,7 @@ TEST(QuantisedMatrix, BytesAreCodesScalesAndZeroPoints) {
     EXPECT_EQ(bytes(Dtype::uint8), 1000 + 40 + 10);
     EXPECT_EQ(bytes(Dtype::uint32), 4000 + 40 + 40);
     EXPECT_EQ(bytes(Dtype::int4), 500 + 4 * 40);
-    EXPECT_EQ(bytes(Dtype::uint4), 500 + 5 * 40);
+    EXPECT_EQ(bytes(Dtype::uint4), 500 + 4 * 40 + 20);
     EXPECT_EQ(bytes(Dtype::q4_0), 500 + 2 * 40);
     EXPECT_EQ(bytes(Dtype::ternary), 250 + 40);
     EXPECT_EQ(bytes(Dtype::binary), 130 + 40);

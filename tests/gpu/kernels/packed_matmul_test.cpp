@@ -47,9 +47,11 @@ Graph packed_graph(const PackedCase& product) {
     const Var x = graph.input("x", ValueType::real, {product.m, product.k}, true);
     std::vector<Var> parts{
         graph.input("words", ValueType::integer, {product.n, packed_words(packed)})};
-    for (std::size_t part = 1; part < packed_operands(product.dtype); ++part)
-        parts.push_back(graph.input(part == 1 ? "scales" : "zero points", ValueType::real,
-                                    {product.n, scales_of_row(packed)}));
+    if (scales_of_row(packed) > 0)
+        parts.push_back(graph.input("scales", ValueType::real, {product.n, scales_of_row(packed)}));
+    if (zero_point_words(packed) > 0)
+        parts.push_back(
+            graph.input("zero points", ValueType::integer, {product.n, zero_point_words(packed)}));
     Var value = matmul(x, unpack(parts, packed), false, true);
     if (product.bias) value = value + graph.input("bias", ValueType::real, {product.n});
     if (product.activation) value = activate(value, graph.input("code", ValueType::integer, {}));
@@ -73,7 +75,7 @@ std::vector<Tensor> inputs_of(const Graph& graph, std::int64_t population) {
                 element = static_cast<double>(
                     static_cast<std::int32_t>(stream.index(1U << 31) & 0x3F3F3F3FU));
             else if (name == "zero points")
-                element = static_cast<double>(stream.index(4));
+                element = static_cast<double>(stream.index(1U << 31) & 0x03030303U);
             else if (name == "code")
                 element = 4.0;
             else

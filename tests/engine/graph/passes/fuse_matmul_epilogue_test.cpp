@@ -111,9 +111,10 @@ TEST(FuseMatmulEpilogue, JoinsWhatFollowsAPackedProduct) {
     constexpr PackedAttribute packed{.dtype = Dtype::uint4, .length = 7};
     Graph graph;
     const LayerInputs in(graph);
-    const std::array parts{graph.input("words", ValueType::integer, {4, packed_words(packed)}),
-                           graph.input("scales", ValueType::real, {4, scales_of_row(packed)}),
-                           graph.input("zero points", ValueType::real, {4, scales_of_row(packed)})};
+    const std::array parts{
+        graph.input("words", ValueType::integer, {4, packed_words(packed)}),
+        graph.input("scales", ValueType::real, {4, scales_of_row(packed)}),
+        graph.input("zero points", ValueType::integer, {4, zero_point_words(packed)})};
     graph.output(activate(matmul(in.x, unpack(parts, packed), false, true) + in.bias, in.code));
 
     // The bias is of an individual, the product of all: it is not repeated.

@@ -20,7 +20,7 @@ Var matrix(Graph& graph, std::int64_t rows) {
     const std::array parts{
         graph.input("words", ValueType::integer, {rows, packed_words(packed)}),
         graph.input("scales", ValueType::real, {rows, scales_of_row(packed)}),
-        graph.input("zero points", ValueType::real, {rows, scales_of_row(packed)})};
+        graph.input("zero points", ValueType::integer, {rows, zero_point_words(packed)})};
     return unpack(parts, packed);
 }
 
@@ -83,7 +83,7 @@ TEST(FusePacked, ReachesTheBodiesOfScans) {
     const std::array invariants{
         graph.input("words", ValueType::integer, {40, packed_words(packed)}),
         graph.input("scales", ValueType::real, {40, scales_of_row(packed)}),
-        graph.input("zero points", ValueType::real, {40, scales_of_row(packed)})};
+        graph.input("zero points", ValueType::integer, {40, zero_point_words(packed)})};
     graph.output(
         scan(std::move(body), std::array{carry}, {}, invariants, {.length = 3}).carries[0]);
     const Graph optimized = optimize(graph, {.has_kernel = [](Op) { return true; }});
