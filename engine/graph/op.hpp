@@ -216,12 +216,26 @@ struct Im2colAttribute {
     Window::Extents extents{};        ///< Of the result of col2im.
     bool operator==(const Im2colAttribute&) const = default;
 };
+/// Rows of so many numbers in the codes of a format of weights, as graph/packed_rows.hpp lays them
+/// out. unpack: words [.., words of a row], scales [.., groups of a row] and words of zero points
+/// where the format has them → [.., length]. packed_matmul: x [.., m, length], then those of a
+/// matrix of n rows → [.., m, n].
+struct PackedAttribute {
+    Dtype dtype = Dtype::int8;
+    std::int64_t length = 0;
+    /// Where they are not those of the format: row or block.
+    std::optional<ScaleGroup> scales{};
+    bool operator==(const PackedAttribute&) const = default;
+};
+
 /// Operands: x [N.., C, s1 .. sr], weights [O, C / groups, k1 .. kr] and, with the flag, bias [O] →
-/// [N.., O, o1 .. or].
+/// [N.., O, o1 .. or]. Packed: in the place of weights the parts of a matrix of O rows, as unpack
+/// has them.
 struct ConvAttribute {
     Window window;
     std::int64_t groups = 1;
     bool bias = false;
+    std::optional<PackedAttribute> packed{};
     bool operator==(const ConvAttribute&) const = default;
 };
 
@@ -234,18 +248,6 @@ struct FormatAttribute {
     NumberFormat format = NumberFormat::f16;
     std::int64_t length = 0;
     bool operator==(const FormatAttribute&) const = default;
-};
-
-/// Rows of so many numbers in the codes of a format of weights, as graph/packed_rows.hpp lays them
-/// out. unpack: words [.., words of a row], scales [.., groups of a row] and words of zero points
-/// where the format has them → [.., length]. packed_matmul: x [.., m, length], then those of a
-/// matrix of n rows → [.., m, n].
-struct PackedAttribute {
-    Dtype dtype = Dtype::int8;
-    std::int64_t length = 0;
-    /// Where they are not those of the format: row or block.
-    std::optional<ScaleGroup> scales{};
-    bool operator==(const PackedAttribute&) const = default;
 };
 
 /// Operands: q [.., Hq, Sq, D], k [.., Hk, Sk, D], v [.., Hk, Sk, E], Hq a multiple of Hk (query

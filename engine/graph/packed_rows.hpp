@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "cambrian/engine/graph/op.hpp"
 
@@ -48,6 +50,19 @@ namespace cambrian {
 /// Words of the zero points of a row.
 [[nodiscard]] inline std::int64_t zero_point_words(const PackedAttribute& packed) {
     return row(packed.dtype).affine ? packed_words(packed.dtype, scales_of_row(packed)) : 0;
+}
+
+/// The shape of the weights of a convolution whose operand 1 has this shape: its own, or that of
+/// the numbers that it holds the codes of.
+[[nodiscard]] inline Shape conv_weights_shape(const ConvAttribute& conv, const Shape& operand) {
+    if (!conv.packed) return operand;
+    std::vector<std::int64_t> extents{operand[0], conv.packed->length};
+    for (int axis = 0; axis < conv.window.rank; ++axis) {
+        const std::int64_t taps = conv.window.kernel[static_cast<std::size_t>(axis)];
+        extents[1] = taps > 0 ? extents[1] / taps : 0;
+        extents.push_back(taps);
+    }
+    return Shape(std::span<const std::int64_t>(extents));
 }
 
 /// Operands of a packed matrix: words, and scales and zero points where the format has them.

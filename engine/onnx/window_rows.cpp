@@ -99,8 +99,8 @@ void write_col2im(const NodeWriter& node, std::string_view /*operation*/) {
 }
 
 void write_conv(const NodeWriter& node, std::string_view operation) {
-    const auto& [window, groups, has_bias] = node.attribute<ConvAttribute>();
-    CAMBRIAN_EXPECT(!node.batched(1) && (!has_bias || !node.batched(2)));
+    const auto& [window, groups, has_bias, packed] = node.attribute<ConvAttribute>();
+    CAMBRIAN_EXPECT(!packed && !node.batched(1) && (!has_bias || !node.batched(2)));
     const auto axes = static_cast<std::size_t>(window.rank);
     const auto of_axes = [&](const Window::Extents& each) {
         return Extents(each.begin(), each.begin() + window.rank);

@@ -187,9 +187,12 @@ struct GenerateOptions {
     std::string tokenizer;              ///< Empty: what the network learned; "bytes"; a file.
     std::vector<std::string> prompts;
     std::string prompts_file;  ///< One a line, after the others; "-": standard input.
+    std::string chat;          ///< Instead of prompts: messages, JSON, which the network answers.
+    std::string chat_template{"chatml"};  ///< A name, or a tokenizer_config.json.
     GenerationSettings settings{};
     std::vector<std::string> stop;
     bool json = false;
+    bool pieces = false;  ///< A line of JSON for each piece of a text, too.
     bool speed = false;
     std::vector<std::string> overrides;
 };

@@ -1,4 +1,5 @@
 #include "cambrian/engine/models/model_files.hpp"
+#include "cambrian/engine/text/chat/chat_template.hpp"
 #include "cambrian/launch/program/command_line.hpp"
 
 // Options of the commands of the room launch/commands/networks.
@@ -83,12 +84,21 @@ void CommandLine::add_infer() {
     add_overrides(sub, infer_.overrides);
 }
 
+/// What --template takes.
+static std::string chat_template_text() {
+    std::string text = "--chat: ";
+    for (const ChatTemplate& each : chat_templates()) text += std::string(each.name) + ", ";
+    return text + "or a tokenizer_config.json whose template is one of them";
+}
+
 void CommandLine::add_generate() {
     CLI::App& sub = add("generate", "Continue texts by networks that read tokens",
                         "  cambrian generate runs/characters-1/best.cmb --prompt 'The '\n"
                         "  cambrian generate best.cmb --tokenizer tokenizer.json --prompts "
                         "prompts.txt --temperature 0 --json\n"
-                        "  cambrian generate a.cmb b.cmb --prompt 'The ' --top-p 0.9 --speed",
+                        "  cambrian generate a.cmb b.cmb --prompt 'The ' --top-p 0.9 --speed\n"
+                        "  cambrian generate model.cmb --tokenizer tokenizer.json --chat "
+                        "messages.json --template llama3",
                         [this] { return generate_command(context_, generate_); });
     GenerationSettings& settings = generate_.settings;
     SamplingSettings& sampling = settings.sampling;
@@ -98,10 +108,21 @@ void CommandLine::add_generate() {
     sub.add_option("--tokenizer", generate_.tokenizer,
                    "tokenizer.json, or \"bytes\"; else the characters or bytes that the network "
                    "was trained on");
-    sub.add_option("--prompt", generate_.prompts, "Text to continue (repeatable)")
-        ->allow_extra_args(false);
-    sub.add_option("--prompts", generate_.prompts_file,
-                   "File with a prompt in each line, or - for standard input");
+    CLI::Option* prompt =
+        sub.add_option("--prompt", generate_.prompts, "Text to continue (repeatable)")
+            ->allow_extra_args(false);
+    CLI::Option* prompts =
+        sub.add_option("--prompts", generate_.prompts_file,
+                       "File with a prompt in each line, or - for standard input");
+    CLI::Option* chat =
+        sub.add_option("--chat", generate_.chat,
+                       "Instead: messages as JSON, [{\"role\": \"user\", \"content\": ..}, ..], "
+                       "which the network answers; - for standard input")
+            ->excludes(prompt)
+            ->excludes(prompts);
+    sub.add_option("--template", generate_.chat_template, chat_template_text())
+        ->capture_default_str()
+        ->needs(chat);
     sub.add_option("--max-tokens", settings.max_tokens, "Most tokens after a prompt")
         ->capture_default_str();
     sub.add_option("--temperature", sampling.temperature,
@@ -128,7 +149,11 @@ void CommandLine::add_generate() {
                  "Pass over the whole text for each token: the same, slower");
     sub.add_option("--block", settings.block, "Positions of the first cache, which grows")
         ->capture_default_str();
-    sub.add_flag("--json", generate_.json, "Print a line of JSON for each text");
+    CLI::Option* json =
+        sub.add_flag("--json", generate_.json, "Print a line of JSON for each text");
+    sub.add_flag("--pieces", generate_.pieces,
+                 "--json: before it a line for each piece of a text as soon as it is made")
+        ->needs(json);
     sub.add_flag("--speed", generate_.speed,
                  "Say on standard error, or with --json in a last "
                  "line, how fast it was");
@@ -371,9 +396,7 @@ void CommandLine::add_tokenize() {
                        "--tokenizer their text is printed")
             ->excludes(input)
             ->excludes(bare);
-    sub.add_option("--template", tokenize_.chat_template,
-                   "--chat: chatml, llama2, llama3, gemma, phi3, mistral, zephyr, or a "
-                   "tokenizer_config.json whose template is one of them")
+    sub.add_option("--template", tokenize_.chat_template, chat_template_text())
         ->capture_default_str()
         ->needs(chat);
     sub.add_flag("--prompt", tokenize_.prompt, "--chat: end where the assistant speaks next")

@@ -2,11 +2,13 @@
 """Trains a transformer of characters, compares it with a 5-gram on the same split, and measures generation.
 
 Usage: generation.py path/to/cambrian [--text FILE] [--epochs N] [--context N] [--tokens N] [--keep DIR]
+       generation.py path/to/cambrian --backend vulkan [--tokens N]
 
 Prints held-out bits a character of both models; whether greedy texts with and without a cache are equal, and the
 tokens/s of both; and what a cached step takes at position 16 and at 1,024 for two networks of fresh weights.
 The 5-gram is interpolated Kneser-Ney (1995) with the discounts n1 / (n1 + 2 n2) of each order; it sees the whole
-text before a character, the network what its window has.
+text before a character, the network what its window has. With --backend nothing is trained: speeds of that backend
+alone, of a network like the one above with fresh weights, too; steps are wall time then, medians of 24.
 """
 import argparse
 import collections
@@ -125,6 +127,42 @@ def step_times(program, folder, kv_heads):
     return times
 
 
+def backend_steps(program, folder, kv_heads, backend):
+    """Milliseconds of a step of a backend: at positions 8 to 31, and at 1,032 to 1,055."""
+    path = folder / f"{kv_heads}.json"
+    path.write_text(json.dumps({"network": transformer(512, 8, kv_heads, 1024, 4)}), encoding="utf-8")
+    run(program, "convert", path, path.with_suffix(".cmb"))
+    times = []
+    for prompt in (1, 1025):
+        _, speed = generated(program, path.with_suffix(".cmb"), "a" * prompt, 31, "--tokenizer", "bytes", *backend)
+        steps = sorted(seconds for position, seconds in speed["steps"] if position >= prompt + 7)
+        times.append(1e3 * steps[len(steps) // 2])
+    return times
+
+
+def speeds_of_backend(options, folder):
+    backend = ["--set", f"engine.backend={options.backend}"]
+    path = folder / "text.json"
+    path.write_text(json.dumps({"network": transformer(96, 4, 4, 256, 3)}), encoding="utf-8")
+    run(options.program, "convert", path, path.with_suffix(".cmb"))
+    print_greedy(options, path.with_suffix(".cmb"), "a" * 40, ["--tokenizer", "bytes", *backend])
+    for kv_heads in (2, 8):
+        print_steps(kv_heads, *backend_steps(options.program, folder, kv_heads, backend))
+
+
+def print_greedy(options, network, prompt, more):
+    greedy = [generated(options.program, network, prompt, options.tokens, "--temperature", 0, *more, *cache)
+              for cache in ([], ["--no-cache"])]
+    print(f"greedy texts of {options.tokens} tokens are {'equal' if greedy[0][0] == greedy[1][0] else 'DIFFERENT'}")
+    for name, (_, speed) in zip(("with", "without"), greedy):
+        print(f"{name} a cache: {speed['tokens_per_second']:.1f} tokens/s", flush=True)
+
+
+def print_steps(kv_heads, early, late):
+    print(f"4 blocks of 512, 8 heads, {kv_heads} key heads: a step at 16 {early:.3f} ms, at 1,024 {late:.3f} ms: "
+          f"{late / early:.2f} times", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
@@ -133,10 +171,14 @@ def main():
     parser.add_argument("--context", type=int, default=128)
     parser.add_argument("--tokens", type=int, default=400)
     parser.add_argument("--keep", type=pathlib.Path, help="folder for networks; one that is there is not trained again")
+    parser.add_argument("--backend", help="measure the speed of this one alone")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or pathlib.Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
+        if options.backend:
+            speeds_of_backend(options, folder)
+            return
 
         text = options.text.read_text(encoding="utf-8")
         rows = (len(text) - 1) // options.context
@@ -147,17 +189,9 @@ def main():
         network, bits = train(options.program, folder, options.text, options.context, options.epochs)
         print(f"network, {options.epochs} epochs: {bits:.4f} bits a character", flush=True)
 
-        prompt = text[:40]
-        greedy = [generated(options.program, network, prompt, options.tokens, "--temperature", 0, *more)
-                  for more in ([], ["--no-cache"])]
-        print(f"greedy texts of {options.tokens} tokens are {'equal' if greedy[0][0] == greedy[1][0] else 'DIFFERENT'}")
-        for name, (_, speed) in zip(("with", "without"), greedy):
-            print(f"{name} a cache: {speed['tokens_per_second']:.1f} tokens/s")
-
+        print_greedy(options, network, text[:40], [])
         for kv_heads in (2, 8):
-            early, late = step_times(options.program, folder, kv_heads)
-            print(f"4 blocks of 512, 8 heads, {kv_heads} key heads: a step at 16 {early:.3f} ms, at 1,024 {late:.3f} ms: "
-                  f"{late / early:.2f} times", flush=True)
+            print_steps(kv_heads, *step_times(options.program, folder, kv_heads))
 
 
 if __name__ == "__main__":

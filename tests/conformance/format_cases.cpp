@@ -121,12 +121,41 @@ void add_packed(std::vector<OpCase>& cases) {
     }
 }
 
+/// A convolution whose weights are codes.
+OpCase packed_conv(Dtype dtype, std::int64_t channels, std::int64_t outputs, std::int64_t groups,
+                   const Window& window) {
+    std::int64_t taps = 1;
+    for (int axis = 0; axis < window.rank; ++axis)
+        taps *= window.kernel[static_cast<std::size_t>(axis)];
+    const ConvAttribute conv{.window = window,
+                             .groups = groups,
+                             .bias = dtype != Dtype::int8,
+                             .packed = {{.dtype = dtype, .length = channels / groups * taps}}};
+    OpCase result{Op::conv, {{Range::wide, {2, channels, 6, 5}}}, conv, {}};
+    for (OperandCase& part : packed_matrix(*conv.packed, outputs))
+        result.operands.push_back(std::move(part));
+    if (conv.bias) result.operands.push_back({Range::wide, {outputs}});
+    const bool one = taps == 1;
+    result.results = {{{2, outputs, one ? 6 : 3, one ? 5 : 4}}};
+    return result;
+}
+
+/// One group, few, and more than have a product each.
+void add_packed_convolutions(std::vector<OpCase>& cases) {
+    const Window window{.rank = 2, .kernel = {3, 2}, .stride = {2, 1}, .before = {1, 0}};
+    cases.push_back(packed_conv(Dtype::uint4, 12, 7, 1, window));
+    cases.push_back(packed_conv(Dtype::int8, 9, 5, 1, {.rank = 2}));
+    cases.push_back(packed_conv(Dtype::int8, 4, 6, 2, window));
+    cases.push_back(packed_conv(Dtype::float16, 20, 40, 20, window));
+}
+
 }  // namespace
 
 std::vector<OpCase> format_cases() {
     std::vector<OpCase> cases;
     add_products(cases);
     add_packed(cases);
+    add_packed_convolutions(cases);
     for (const NumberFormatRow& format : number_format_rows)
         for (const Shape& shape : {Shape{1}, Shape{3}, Shape{17}, Shape{2, 65}, Shape{257},
                                    Shape{3, 1, 5}, Shape{2, 1, 3, 1, 2, 7}, Shape{3, 0}}) {

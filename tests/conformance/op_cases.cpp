@@ -499,7 +499,9 @@ std::string OpCase::label() const {
 
 bool OpCase::differentiable() const {
     const auto* epilogue = std::get_if<MatmulEpilogueAttribute>(&attributes);
-    return op_info(op).differentiable && (epilogue == nullptr || !epilogue->packed);
+    const auto* conv = std::get_if<ConvAttribute>(&attributes);
+    return op_info(op).differentiable && (epilogue == nullptr || !epilogue->packed) &&
+           (conv == nullptr || !conv->packed);
 }
 
 std::vector<OpCase> op_cases() {

@@ -41,8 +41,8 @@ struct OpCase {
     Attributes attributes;
     std::vector<ResultCase> results;
     [[nodiscard]] std::string label() const;
-    /// Whether gradients reach its operands: none pass codes, of epilogues of packed products
-    /// either.
+    /// Whether gradients reach its operands: none pass codes, of packed products with epilogues and
+    /// of packed convolutions either.
     [[nodiscard]] bool differentiable() const;
 };
 

@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <optional>
 
 #include "cambrian/engine/cpu/conv/tile.hpp"
 #include "cambrian/engine/cpu/conv/window_taps.hpp"
 #include "cambrian/engine/cpu/execution/compiled_graph.hpp"
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
 #include "cambrian/engine/cpu/gemm/gemm.hpp"
+#include "cambrian/engine/cpu/gemm/packed_operand.hpp"
 
 namespace cambrian::cpu {
 
@@ -13,29 +15,38 @@ namespace {
 /// Multiplications that are worth another thread.
 constexpr std::int64_t part_multiplications = 262144;
 
+/// Numbers that are decoded at a time, as many as stay in the second-level cache.
+constexpr std::int64_t strip_numbers = 32768;
+/// Windows that share what was decoded, or more.
+constexpr std::int64_t windows_of_a_strip = 256;
+
 std::int64_t divide_up(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
 }
 
 /// Weights times windows, one image and group at a time. Windows are read right from padded copies
 /// of the channels. Every sum runs over channels and taps in order, so strict math has the bits of
-/// the lowering.
+/// the lowering. Weights in codes are decoded some outputs at a time, for a few images.
 class ConvKernel : public Kernel {
   public:
     explicit ConvKernel(const KernelContext& context)
         : conv_(context.attribute<ConvAttribute>()),
           x_(context.operands[0]),
           weights_(context.operands[1]),
+          weights_shape_(conv_weights_shape(conv_, context.operand(1).shape)),
           result_(context.results[0]),
           geometry_(window_geometry(conv_.window, context.operand(0).shape.extents())),
           planes_(geometry_),
-          channels_(context.operand(1).shape[1]),
-          outputs_(context.operand(1).shape[0] / conv_.groups),
+          channels_(weights_shape_[1]),
+          outputs_(weights_shape_[0] / conv_.groups),
           matrices_(context.result().shape.elements() / (outputs_ * geometry_.windows())),
           is_fused_(context.math == Math::fast),
           tiles_(conv_tiles()) {
         if (conv_.bias) {
-            bias_ = context.operands[2];
+            bias_ = context.operands.back();
+        }
+        if (conv_.packed) {
+            packed_.emplace(context, *conv_.packed, 1);
         }
         for (std::int64_t channel = 0; channel < channels_; ++channel) {
             for (std::int64_t tap = 0; tap < geometry_.taps(); ++tap) {
@@ -44,12 +55,20 @@ class ConvKernel : public Kernel {
         }
         const std::int64_t words = outputs_ == 1 ? place_vectors() : place_runs();
         gemm_ = {.m = outputs_, .n = geometry_.windows(), .k = channels_, .adds = conv_.bias};
-        context.owner.part_scratch(is_product() ? gemm_.scratch_words() + gemm_.part_words()
-                                                : words);
+        strip_outputs_ = outputs_;
+        if (packed_) {
+            strip_outputs_ = std::clamp<std::int64_t>(
+                strip_numbers / std::max<std::int64_t>(depth(), 1), 1, outputs_);
+        }
+        context.owner.part_scratch(decoded_words() + (is_product() ? gemm_.enough_words() : words));
         const std::int64_t multiplications =
             outputs_ * geometry_.windows() * static_cast<std::int64_t>(offsets_.size());
         part_matrices_ =
             divide_up(part_multiplications, std::max<std::int64_t>(multiplications, 1));
+        if (packed_ && conv_.groups == 1) {
+            part_matrices_ =
+                std::max(part_matrices_, divide_up(windows_of_a_strip, geometry_.windows()));
+        }
     }
 
     void run(Frame& frame, std::int64_t count) const override {
@@ -58,14 +77,57 @@ class ConvKernel : public Kernel {
                       [&](std::int64_t part, std::byte* scratch) {
                           const std::int64_t first = part * part_matrices_;
                           const std::int64_t end = std::min(all, first + part_matrices_);
-                          for (std::int64_t matrix = first; matrix < end; ++matrix) {
-                              run_matrix(frame, matrix / matrices_, matrix % matrices_,
-                                         reinterpret_cast<float*>(scratch));
-                          }
+                          run_matrices(frame, first, end, reinterpret_cast<float*>(scratch));
                       });
     }
 
   private:
+    /// Some outputs of a group, and where their weights are.
+    struct Strip {
+        const float* weights = nullptr;
+        std::int64_t first = 0;  ///< Of the group.
+        std::int64_t outputs = 0;
+    };
+
+    [[nodiscard]] std::int64_t depth() const { return static_cast<std::int64_t>(offsets_.size()); }
+    /// In front of the scratch of a part.
+    [[nodiscard]] std::int64_t decoded_words() const {
+        constexpr std::int64_t line_words = 16;
+        return packed_ ? divide_up(strip_outputs_ * depth(), line_words) * line_words : 0;
+    }
+
+    /// Matrices of all individuals, one after another.
+    void run_matrices(const Frame& frame, std::int64_t first, std::int64_t end,
+                      float* scratch) const {
+        while (first < end) {
+            const std::int64_t group = first % matrices_ % conv_.groups;
+            const std::int64_t next = packed_ ? end_of_weights(first, end) : first + 1;
+            for (std::int64_t output = 0; output < outputs_; output += strip_outputs_) {
+                Strip strip{.first = output,
+                            .outputs = std::min(strip_outputs_, outputs_ - output)};
+                const std::int64_t row = group * outputs_ + output;
+                if (packed_) {
+                    decode_rows(packed_->packed(), packed_->rows(frame, first / matrices_), row,
+                                strip.outputs, scratch);
+                    strip.weights = scratch;
+                } else {
+                    strip.weights = frame.at<float>(weights_) +
+                                    first / matrices_ * weights_.stride + row * depth();
+                }
+                for (std::int64_t matrix = first; matrix < next; ++matrix) {
+                    run_matrix(frame, matrix, strip, scratch + decoded_words());
+                }
+            }
+            first = next;
+        }
+    }
+
+    /// Up to where matrices have the weights of the first.
+    [[nodiscard]] std::int64_t end_of_weights(std::int64_t first, std::int64_t end) const {
+        if (conv_.groups > 1) return first + 1;
+        return packed_->shared() ? end : std::min(end, (first / matrices_ + 1) * matrices_);
+    }
+
     [[nodiscard]] std::int64_t tile_columns() const { return tiles_.max_vectors * tiles_.lanes; }
 
     /// A window of one element everywhere: the channels are the windows as they lie.
@@ -97,23 +159,25 @@ class ConvKernel : public Kernel {
         return channels_ * planes_.words() + lanes;
     }
 
-    void run_matrix(const Frame& frame, std::int64_t individual, std::int64_t matrix,
+    void run_matrix(const Frame& frame, std::int64_t of_all, const Strip& strip,
                     float* scratch) const {
+        const std::int64_t individual = of_all / matrices_;
+        const std::int64_t matrix = of_all % matrices_;
         const auto at = [&](const BufferView& ref) {
             return frame.at<float>(ref) + individual * ref.stride;
         };
         const float* x = at(x_) + matrix * channels_ * geometry_.elements();
-        const std::int64_t first = matrix % conv_.groups * outputs_;
-        const auto depth = static_cast<std::int64_t>(offsets_.size());
-        const float* weights = at(weights_) + first * depth;
+        const std::int64_t first = matrix % conv_.groups * outputs_ + strip.first;
         const float* bias = conv_.bias ? at(bias_) + first : nullptr;
-        float* result = at(result_) + matrix * outputs_ * geometry_.windows();
+        float* result = at(result_) + (matrix * outputs_ + strip.first) * geometry_.windows();
         if (is_product()) {
-            for (std::int64_t output = 0; bias != nullptr && output < outputs_; ++output) {
+            for (std::int64_t output = 0; bias != nullptr && output < strip.outputs; ++output) {
                 std::fill_n(result + output * geometry_.windows(), geometry_.windows(),
                             bias[output]);
             }
-            gemm_(scratch, weights, x, result);
+            Gemm product = gemm_;
+            product.m = strip.outputs;
+            product(scratch, strip.weights, x, result);
             return;
         }
         for (std::int64_t channel = 0; channel < channels_; ++channel) {
@@ -121,37 +185,36 @@ class ConvKernel : public Kernel {
             x += geometry_.elements();
         }
         if (outputs_ == 1) {
-            ConvPlane{offsets_, weights, scratch, bias, result}.run(vectors_, is_fused_);
+            ConvPlane{offsets_, strip.weights, scratch, bias, result}.run(vectors_, is_fused_);
         } else {
-            multiply(scratch, weights, bias, result);
+            multiply(scratch, strip, bias, result);
         }
     }
 
-    void multiply(float* scratch, const float* weights, const float* bias, float* result) const {
+    void multiply(float* scratch, const Strip& strip, const float* bias, float* result) const {
         const auto& [depth, height, width] = geometry_.positions;
         for (std::int64_t z = 0; z < depth; ++z) {
             for (std::int64_t y = 0; y < height; y += run_rows_) {
                 const float* windows = scratch + z * planes_.slab() + y * planes_.row();
                 for (std::int64_t q = 0; q < run_length_; q += tile_columns()) {
-                    multiply_columns(windows, q, weights, bias, scratch + sums_offset_,
+                    multiply_columns(windows, q, strip, bias, scratch + sums_offset_,
                                      result + (z * height + y) * width);
                 }
             }
         }
     }
 
-    /// All outputs of the windows of a run from q on, as many as fit a tile.
-    void multiply_columns(const float* windows, std::int64_t q, const float* weights,
+    /// The outputs of the windows of a run from q on, as many as fit a tile.
+    void multiply_columns(const float* windows, std::int64_t q, const Strip& strip,
                           const float* bias, float* sums, float* result) const {
         const std::int64_t columns = std::min(tile_columns(), run_length_ - q);
         const std::int64_t vectors = divide_up(columns, tiles_.lanes);
-        const std::int64_t depth = static_cast<std::int64_t>(offsets_.size());
         const std::int64_t y = q / planes_.row();
         const std::int64_t x = q - y * planes_.row();
-        for (std::int64_t row = 0; row < outputs_; row += tiles_.max_rows) {
-            const std::int64_t rows = std::min(tiles_.max_rows, outputs_ - row);
-            tiles_.kernel(is_fused_, rows, vectors)({.weights = weights + row * depth,
-                                                     .depth = depth,
+        for (std::int64_t row = 0; row < strip.outputs; row += tiles_.max_rows) {
+            const std::int64_t rows = std::min(tiles_.max_rows, strip.outputs - row);
+            tiles_.kernel(is_fused_, rows, vectors)({.weights = strip.weights + row * depth(),
+                                                     .depth = depth(),
                                                      .windows = windows + q,
                                                      .offsets = offsets_.data(),
                                                      .sums = sums});
@@ -193,11 +256,14 @@ class ConvKernel : public Kernel {
 
     ConvAttribute conv_;
     BufferView x_, weights_, bias_, result_;
+    Shape weights_shape_;
+    std::optional<PackedOperand> packed_;  ///< In the place of weights_.
     WindowGeometry geometry_;
     WindowPlanes planes_;
     std::int64_t channels_, outputs_;  ///< Of one group.
     std::int64_t matrices_;            ///< Images times groups.
     std::int64_t part_matrices_ = 1;   ///< That one thread takes at a time.
+    std::int64_t strip_outputs_ = 1;   ///< Whose weights are decoded at a time, or all.
     bool is_fused_;
     const ConvTiles& tiles_;
     std::vector<std::int64_t> offsets_;           ///< One for each channel and tap.

@@ -3,7 +3,7 @@
 #include "cambrian/engine/cpu/execution/compiled_graph.hpp"
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
 #include "cambrian/engine/cpu/gemm/gemm.hpp"
-#include "cambrian/engine/cpu/gemm/packed_rows.hpp"
+#include "cambrian/engine/cpu/gemm/packed_operand.hpp"
 #include "cambrian/engine/cpu/gemm/product.hpp"
 
 // Matrices in codes: as numbers, and products that decode a strip of rows at a time.
@@ -11,42 +11,10 @@ namespace cambrian::cpu {
 
 namespace {
 
-/// Where the parts of a packed matrix lie.
-class PackedOperand {
-  public:
-    /// @param first operand that is its words.
-    PackedOperand(const KernelContext& context, std::size_t first)
-        : packed_(context.attribute<PackedAttribute>()), words_(context.operands[first]) {
-        const DtypeRow& format = row(packed_.dtype);
-        if (format.group != ScaleGroup::none) scales_ = context.operands[first + 1];
-        if (format.affine) zero_points_ = context.operands[first + 2];
-    }
-
-    [[nodiscard]] const PackedAttribute& packed() const { return packed_; }
-    [[nodiscard]] bool shared() const {
-        return words_.stride == 0 && scales_.stride == 0 && zero_points_.stride == 0;
-    }
-    [[nodiscard]] PackedRows rows(const Frame& frame, std::int64_t individual) const {
-        const DtypeRow& format = row(packed_.dtype);
-        const auto codes = [&](const BufferView& view) {
-            return frame.at<std::uint32_t>(view) + individual * view.stride;
-        };
-        PackedRows rows{.words = codes(words_)};
-        if (format.group != ScaleGroup::none)
-            rows.scales = frame.at<float>(scales_) + individual * scales_.stride;
-        if (format.affine) rows.zero_points = codes(zero_points_);
-        return rows;
-    }
-
-  private:
-    PackedAttribute packed_;
-    BufferView words_, scales_, zero_points_;
-};
-
 class UnpackKernel : public Kernel {
   public:
     explicit UnpackKernel(const KernelContext& context)
-        : operand_(context, 0),
+        : operand_(context, context.attribute<PackedAttribute>(), 0),
           result_(context.results[0]),
           rows_(context.operand(0).shape.elements() /
                 std::max<std::int64_t>(context.operand(0).shape[-1], 1)) {}
@@ -75,7 +43,7 @@ constexpr std::int64_t rows_of_a_part = 512;
 class PackedMatmulKernel : public Kernel {
   public:
     explicit PackedMatmulKernel(const KernelContext& context)
-        : operand_(context, 1),
+        : operand_(context, context.attribute<PackedAttribute>(), 1),
           x_(context.operands[0]),
           result_(context.results[0]),
           n_(context.result().shape[-1]),

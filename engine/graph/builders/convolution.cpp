@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cambrian/engine/graph/builders/conv_as_matmul.hpp"
+#include "cambrian/engine/graph/builders/conv_of_codes.hpp"
 #include "cambrian/engine/graph/builders/movement.hpp"
 #include "cambrian/engine/graph/builders/reduce.hpp"
 #include "cambrian/engine/graph/graph_errors.hpp"
@@ -85,6 +86,38 @@ void check_transposed(std::span<const Var> operands, int rank, std::int64_t grou
                   where);
 }
 
+/// A transposed convolution without its bias.
+struct Transposed {
+    Window window;
+    std::int64_t groups = 1;
+    Window::Extents inside{};  ///< Of what it gives.
+};
+
+Var transposed_whole(const Transposed& how, Var x, Var weights) {
+    const int rank = how.window.rank;
+    const auto leading = x.shape().extents();
+    Extents extents(leading.begin(), leading.end() - rank - 1);
+    extents.push_back(weights.shape()[1] * how.groups);
+    extents.insert(extents.end(), how.inside.begin(), how.inside.begin() + rank);
+    const ConvForm form({.window = how.window, .groups = how.groups}, shape_of(extents),
+                        weights.shape());
+    return form.adjoint(x, weights);
+}
+
+/// Part by part where weights are codes, so that no value holds all their numbers.
+Var transposed(const Transposed& how, Var x, Var weights) {
+    const auto parts = transposed_parts(weights, how.groups);
+    if (!parts) return transposed_whole(how, x, weights);
+    const int axis = x.rank() - how.window.rank - 1;
+    std::vector<Var> results;
+    for (const ChannelPart& part : *parts) {
+        const Var channels = slice(x, axis, part.channel, part.weights.shape()[0]);
+        results.push_back(
+            transposed_whole({how.window, part.groups, how.inside}, channels, part.weights));
+    }
+    return concat(results, axis);
+}
+
 Var add_transposed(std::span<const Var> operands, const ConvOptions& options,
                    const PerAxis& output_padding, Where where) {
     const Window window = weights_window(operands, options, where);
@@ -92,15 +125,9 @@ Var add_transposed(std::span<const Var> operands, const ConvOptions& options,
     check_transposed(operands, rank, options.groups, where);
     const Var weights = operands[1];
     const Window::Extents inside = transposed_extents(operands, window, output_padding, where);
-    const auto leading = operands[0].shape().extents();
-    Extents extents(leading.begin(), leading.end() - rank - 1);
-    extents.push_back(weights.shape()[1] * options.groups);
-    extents.insert(extents.end(), inside.begin(), inside.begin() + rank);
-    const ConvForm form({.window = window, .groups = options.groups}, shape_of(extents),
-                        weights.shape());
-    const Var result = form.adjoint(operands[0], weights);
+    const Var result = transposed({window, options.groups, inside}, operands[0], weights);
     if (operands.size() == 2) return result;
-    Extents along{form.channels};
+    Extents along{weights.shape()[1] * options.groups};
     along.resize(static_cast<std::size_t>(rank) + 1, 1);
     return Operand(result, where) + Operand(reshape(operands[2], shape_of(along), where), where);
 }

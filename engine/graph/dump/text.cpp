@@ -93,7 +93,7 @@ struct AttributeText {
     }
     std::string operator()(const ConvAttribute& a) const {
         return window_text(a.window) + ", groups " + std::to_string(a.groups) +
-               (a.bias ? ", bias" : "");
+               (a.bias ? ", bias" : "") + (a.packed ? ", " + (*this)(*a.packed) : "");
     }
     std::string operator()(const FormatAttribute& a) const {
         return std::string(name(a.format)) + ", length " + std::to_string(a.length);

@@ -2,6 +2,7 @@
 #include <array>
 #include <vector>
 
+#include "cambrian/engine/graph/builders/movement.hpp"
 #include "cambrian/engine/graph/graph_copy.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 
@@ -21,6 +22,16 @@ const Node* unpacked(const Graph& graph, ValueId operand) {
     return producer.op == Op::unpack ? &producer : nullptr;
 }
 
+/// The unpack whose rows are the weights of the outputs of a convolution, or null.
+const Node* unpacked_weights(const Graph& graph, ValueId weights) {
+    const Node& producer = graph.producer(weights);
+    if (producer.op != Op::reshape) return nullptr;
+    const ValueId matrix = graph.operands(producer)[0];
+    const bool rows = graph.value(matrix).shape.rank() == 2 &&
+                      graph.value(matrix).shape[0] == graph.value(weights).shape[0];
+    return rows ? unpacked(graph, matrix) : nullptr;
+}
+
 /// Whether a node is a product with the rows of its right matrix, as codes lie.
 bool multiplies_rows(const Graph& graph, const Node& node) {
     if (node.op != Op::matmul) return false;
@@ -29,22 +40,34 @@ bool multiplies_rows(const Graph& graph, const Node& node) {
            graph.value(graph.operands(node)[1]).shape.rank() == 2;
 }
 
+bool convolves(const Node& node) {
+    return node.op == Op::conv && !std::get<ConvAttribute>(node.attributes).packed;
+}
+
 /// Whether it gathers whole rows.
 bool gathers_rows(const Graph& graph, const Node& node) {
     return node.op == Op::gather && graph.value(graph.operands(node)[0]).shape.rank() >= 2;
 }
 
-/// Whether all that a body does with an input is done with its codes, too, if it is a matrix.
+/// Whether all that a body does with an input is done with its codes, too, if it is a matrix, or
+/// the weights of convolutions.
 bool reads_rows_alone(const Graph& body, ValueId input) {
     bool reads = std::ranges::find(body.outputs(), input) == body.outputs().end();
     for (const Node& node : body.nodes()) {
         const auto operands = body.operands(node);
         for (std::size_t i = 0; i < operands.size(); ++i)
             if (operands[i] == input)
-                reads = reads &&
-                        (i == 1 ? multiplies_rows(body, node) : i == 0 && gathers_rows(body, node));
+                reads = reads && (i == 1 ? multiplies_rows(body, node) || convolves(node)
+                                         : i == 0 && gathers_rows(body, node));
     }
     return reads;
+}
+
+/// The unpack whose codes a body may read in the place of an input.
+const Node* unpacked_for(const Graph& graph, ValueId outer, const Graph& body, ValueId inner) {
+    if (!reads_rows_alone(body, inner)) return nullptr;
+    const Node* const matrix = unpacked(graph, outer);
+    return matrix != nullptr ? matrix : unpacked_weights(graph, outer);
 }
 
 /// A scan that takes the codes of matrices which its steps read row by row: decoded before it, all
@@ -63,9 +86,8 @@ Var scan_of_codes(const Graph& graph, const Node& node, Graph& target, const Gra
         }
         const ValueId outer = graph.operands(node)[index];
         const ValueId inner{each.first_result};
-        const Node* const matrix = index++ < first_invariant || !reads_rows_alone(*scan.body, inner)
-                                       ? nullptr
-                                       : unpacked(graph, outer);
+        const Node* const matrix =
+            index++ < first_invariant ? nullptr : unpacked_for(graph, outer, *scan.body, inner);
         if (matrix == nullptr) {
             inside.copy(each);
             operands.push_back(copy.mapped(outer));
@@ -77,7 +99,9 @@ Var scan_of_codes(const Graph& graph, const Node& node, Graph& target, const Gra
             parts.push_back(
                 body.input("codes", part.info().type, part.shape(), part.info().per_individual));
         }
-        inside.map(inner, body.add(Op::unpack, parts, matrix->attributes, matrix->where));
+        const Var numbers = body.add(Op::unpack, parts, matrix->attributes, matrix->where);
+        const Shape& shape = graph.value(outer).shape;
+        inside.map(inner, numbers.shape() == shape ? numbers : reshape(numbers, shape));
     }
     inside.outputs();
     scan.body = std::make_shared<const Graph>(fuse_packed(body));
@@ -89,6 +113,16 @@ Var packed_product(const Graph& graph, const Node& node, Graph& target, const Gr
     std::vector<Var> operands{copy.mapped(graph.operands(node)[0])};
     for (const Var part : copy.operands(matrix)) operands.push_back(part);
     return target.add(Op::packed_matmul, operands, matrix.attributes, node.where);
+}
+
+Var packed_conv(const Graph& graph, const Node& node, Graph& target, const GraphCopy& copy) {
+    const Node& matrix = *unpacked_weights(graph, graph.operands(node)[1]);
+    ConvAttribute attribute = std::get<ConvAttribute>(node.attributes);
+    attribute.packed = std::get<PackedAttribute>(matrix.attributes);
+    std::vector<Var> operands{copy.mapped(graph.operands(node)[0])};
+    for (const Var part : copy.operands(matrix)) operands.push_back(part);
+    if (attribute.bias) operands.push_back(copy.mapped(graph.operands(node)[2]));
+    return target.add(Op::conv, operands, attribute, node.where);
 }
 
 Var packed_gather(const Graph& graph, const Node& node, Graph& target, const GraphCopy& copy) {
@@ -114,6 +148,8 @@ Graph fuse_packed(const Graph& graph) {
         else if (multiplies_rows(graph, node) &&
                  unpacked(graph, graph.operands(node)[1]) != nullptr)
             copy.map(ValueId{node.first_result}, packed_product(graph, node, result, copy));
+        else if (convolves(node) && unpacked_weights(graph, graph.operands(node)[1]) != nullptr)
+            copy.map(ValueId{node.first_result}, packed_conv(graph, node, result, copy));
         else if (gathers_rows(graph, node) && unpacked(graph, graph.operands(node)[0]) != nullptr)
             copy.map(ValueId{node.first_result}, packed_gather(graph, node, result, copy));
         else

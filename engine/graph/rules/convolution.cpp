@@ -1,12 +1,15 @@
 #include <algorithm>
 
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
 #include "cambrian/engine/graph/builders/contraction.hpp"
 #include "cambrian/engine/graph/builders/conv_as_matmul.hpp"
+#include "cambrian/engine/graph/builders/conv_of_codes.hpp"
 #include "cambrian/engine/graph/builders/convolution.hpp"
 #include "cambrian/engine/graph/builders/movement.hpp"
 #include "cambrian/engine/graph/builders/reduce.hpp"
+#include "cambrian/engine/graph/packed_rows.hpp"
 #include "cambrian/engine/graph/rules/op_rules.hpp"
 
 // Rules of im2col, col2im and conv, and the lowering of conv.
@@ -57,15 +60,35 @@ void check_weights(const ConvAttribute& conv, const Shape& x, const Shape& weigh
         reject("the weights have another kernel than the window", "use the extents of the weights");
 }
 
-void check_conv(const ConvAttribute& conv, const OperandInfos& operands) {
-    if (operands.size() != (conv.bias ? 3U : 2U))
+/// Operands that weights are.
+std::size_t weight_operands(const ConvAttribute& conv) {
+    return conv.packed ? packed_operands(conv.packed->dtype) : 1;
+}
+
+/// The shape of the weights.
+Shape weights_shape(const ConvAttribute& conv, const OperandInfos& operands) {
+    if (!conv.packed) return operands[1].shape;
+    const Shape matrix = shape_rule::packed_matrix(operands, 1, *conv.packed);
+    const Shape weights = conv_weights_shape(conv, operands[1].shape);
+    if (matrix.rank() != 2 || weights.elements() != matrix.elements())
+        reject("rows of " + std::to_string(conv.packed->length) +
+                   " numbers are no channels of whole windows",
+               "pack a row for each output");
+    return weights;
+}
+
+/// Checks operands, and returns the shape of the weights.
+Shape checked_weights(const ConvAttribute& conv, const OperandInfos& operands) {
+    const std::size_t bias = 1 + weight_operands(conv);
+    if (operands.size() != bias + (conv.bias ? 1U : 0U))
         reject("conv takes x, weights and, with a bias, its numbers",
-               "pass " + std::string(conv.bias ? "three" : "two") + " operands");
-    const Shape& weights = operands[1].shape;
+               "pass " + std::to_string(bias + (conv.bias ? 1U : 0U)) + " operands");
+    const Shape weights = weights_shape(conv, operands);
     check_weights(conv, operands[0].shape, weights);
-    if (conv.bias && operands[2].shape != Shape{weights[0]})
+    if (conv.bias && operands[bias].shape != Shape{weights[0]})
         reject("the bias is not one number for each of " + std::to_string(weights[0]) + " outputs",
                "pass a bias [" + std::to_string(weights[0]) + "]");
+    return weights;
 }
 
 }  // namespace
@@ -100,21 +123,30 @@ Shape shape_rule::col2im(const OperandInfos& operands, const Attributes& attribu
 
 Shape shape_rule::conv(const OperandInfos& operands, const Attributes& attributes, std::size_t) {
     const auto& conv = attribute<ConvAttribute>(attributes);
-    check_conv(conv, operands);
-    return ConvForm(conv, operands[0].shape, operands[1].shape).result_shape();
+    return ConvForm(conv, operands[0].shape, checked_weights(conv, operands)).result_shape();
 }
 
 ValueType type_rule::conv(const OperandInfos& operands, const Attributes& attributes,
                           std::size_t result) {
-    return real(operands, attributes, result);
+    const auto& conv = attribute<ConvAttribute>(attributes);
+    if (!conv.packed) return real(operands, attributes, result);
+    // The parts of the matrix are checked with its shape.
+    for (std::size_t i = 0; i < operands.size(); ++i)
+        if ((i == 0 || i > weight_operands(conv)) && operands[i].type != ValueType::real)
+            reject("numbers are needed, not " + std::string(name(operands[i].type)),
+                   "pass real operands beside the codes");
+    return ValueType::real;
 }
 
 std::vector<Var> lower_conv(Graph&, std::span<const Var> operands, const Attributes& attributes) {
-    const ConvForm form(attribute<ConvAttribute>(attributes), operands[0].shape(),
-                        operands[1].shape());
-    const Var product = matmul(form.matrices(operands[1]), form.columns(operands[0]));
+    const auto& conv = attribute<ConvAttribute>(attributes);
+    const ConvForm form(conv, operands[0].shape(), conv_weights_shape(conv, operands[1].shape()));
+    const Var columns = form.columns(operands[0]);
+    const Var product =
+        conv.packed ? products_of_codes(form, columns, operands.subspan(1, weight_operands(conv)))
+                    : matmul(form.matrices(operands[1]), columns);
     Var result = reshape(product, {form.images, form.outputs, form.geometry.windows()});
-    if (form.conv.bias) result = result + reshape(operands[2], {form.outputs, 1});
+    if (conv.bias) result = result + reshape(operands.back(), {form.outputs, 1});
     return {reshape(result, form.result_shape())};
 }
 
@@ -140,6 +172,7 @@ void col2im(GradientContext& c) {
 }
 
 void conv(GradientContext& c) {
+    CAMBRIAN_EXPECT(!attribute<ConvAttribute>(c.attributes()).packed);  // Codes come after.
     const ConvForm form(attribute<ConvAttribute>(c.attributes()), c.operand(0).shape(),
                         c.operand(1).shape());
     const Var g = c.upstream();

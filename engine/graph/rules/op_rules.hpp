@@ -51,6 +51,8 @@ Shape col2im(const OperandInfos&, const Attributes&, std::size_t);
 Shape encode(const OperandInfos&, const Attributes&, std::size_t);
 Shape decode(const OperandInfos&, const Attributes&, std::size_t);
 Shape unpack(const OperandInfos&, const Attributes&, std::size_t);
+/// That of the matrix whose parts begin at an operand, which are checked; others may follow.
+Shape packed_matrix(const OperandInfos&, std::size_t first, const PackedAttribute&);
 Shape packed_matmul(const OperandInfos&, const Attributes&, std::size_t);
 Shape take_along_axis(const OperandInfos&, const Attributes&, std::size_t);
 Shape scatter_add_along_axis(const OperandInfos&, const Attributes&, std::size_t);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -65,6 +66,14 @@ void check_packed_types(const OperandInfos& operands, std::size_t first) {
 }
 
 }  // namespace
+
+Shape shape_rule::packed_matrix(const OperandInfos& operands, std::size_t first,
+                                const PackedAttribute& packed) {
+    if (operands.size() <= first) reject("it lacks operands", "pass the parts of a packed matrix");
+    const std::size_t parts = first + packed_operands(packed.dtype);
+    check_packed_types(operands.first(std::min(operands.size(), parts)), first);
+    return matrix_shape(operands.first(std::min(operands.size(), parts)), first, packed);
+}
 
 Shape shape_rule::unpack(const OperandInfos& operands, const Attributes& attributes, std::size_t) {
     if (operands.size() == 0) reject("it has no operands", "pass words");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
@@ -12,6 +13,8 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/generation/generator.hpp"
 #include "cambrian/engine/generation/stop_words.hpp"
+#include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/text/chat/chat_template.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_codes.hpp"
 #include "cambrian/launch/commands/commands.hpp"
@@ -31,7 +34,23 @@ std::vector<std::string> read_lines(std::istream& in, const std::string& source)
     return lines;
 }
 
+constexpr std::uint64_t longest_chat = std::uint64_t{64} << 20U;
+
+/// A chat as the text that its answer continues.
+std::string chat_of(const GenerateOptions& options) {
+    std::string text;
+    if (options.chat == "-") {
+        text.assign(std::istreambuf_iterator<char>(std::cin), {});
+    } else {
+        const std::vector<std::byte> bytes = read_file(options.chat, longest_chat);
+        text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
+    return find_chat_template(options.chat_template)
+        .render(parse_chat(text, options.chat), GenerationPrompt::yes);
+}
+
 std::vector<std::string> prompts_of(const GenerateOptions& options) {
+    if (!options.chat.empty()) return {chat_of(options)};
     std::vector<std::string> prompts = options.prompts;
     if (!options.prompts_file.empty()) {
         std::ifstream file;
@@ -44,7 +63,8 @@ std::vector<std::string> prompts_of(const GenerateOptions& options) {
             prompts.push_back(std::move(line));
     }
     if (prompts.empty())
-        throw ConfigError("there is no prompt (a network continues a text) add --prompt TEXT");
+        throw ConfigError(
+            "there is no prompt (a network continues a text) add --prompt TEXT or --chat FILE");
     return prompts;
 }
 
@@ -121,7 +141,8 @@ std::string speed_text(const GenerationTimes& times) {
         times.prefill_seconds, times.prepare_seconds);
 }
 
-/// How texts reach standard output: a single one while it is made, several one after another.
+/// How texts reach standard output: a single one while it is made, of a chat without its prompt,
+/// several one after another.
 class Printer {
   public:
     Printer(std::ostream& out, const GenerateOptions& options, std::vector<std::string> prompts)
@@ -129,22 +150,30 @@ class Printer {
           options_(options),
           prompts_(std::move(prompts)),
           streams_(!options.json && options.networks.size() * prompts_.size() == 1) {
-        if (streams_) out_ << prompts_[0] << std::flush;
+        if (streams_ && options.chat.empty()) out_ << prompts_[0] << std::flush;
     }
 
-    void piece(std::string_view text) {
-        if (streams_ && !text.empty()) out_ << text << std::flush;
+    void piece(std::size_t network, std::size_t prompt, std::string_view text) {
+        if (text.empty()) return;
+        if (streams_) out_ << text << std::flush;
+        if (!options_.pieces) return;
+        nlohmann::ordered_json line;
+        line["network"] = options_.networks[network];
+        line["number"] = prompt + 1;
+        line["piece"] = text;
+        out_ << one_line(line) << std::flush;
     }
     void text(std::size_t network, std::size_t prompt, const std::string& text,
               const GeneratedText& made) {
         if (options_.json) {
             nlohmann::ordered_json line;
             line["network"] = options_.networks[network];
+            line["number"] = prompt + 1;
             line["prompt"] = prompts_[prompt];
             line["text"] = text;
             line["tokens"] = made.tokens.size();
             line["ending"] = name(made.ending);
-            out_ << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+            out_ << one_line(line);
         } else if (streams_) {
             out_ << '\n';
         } else {
@@ -155,6 +184,10 @@ class Printer {
     }
 
   private:
+    static std::string one_line(const nlohmann::ordered_json& line) {
+        return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+    }
+
     std::ostream& out_;
     const GenerateOptions& options_;
     std::vector<std::string> prompts_;
@@ -174,9 +207,11 @@ int generate_command(const CommandContext& context, const GenerateOptions& optio
     const Tokenizer tokenizer =
         tokenizer_of(options.networks[0], files[0].preparation, options.tokenizer);
 
+    // The template of a chat has its own tokens for the start of a text.
+    const Surround surround = options.chat.empty() ? Surround::yes : Surround::no;
     std::vector<Prompt> encoded;
     for (const std::string& prompt : prompts)
-        encoded.push_back({.tokens = tokenizer.encode(prompt), .number = encoded.size()});
+        encoded.push_back({.tokens = tokenizer.encode(prompt, surround), .number = encoded.size()});
     std::vector<std::vector<float>> weights;
     for (const NetworkFile& file : files) weights.push_back(file.genome.weights);
     GenerationSettings settings = options.settings;
@@ -193,12 +228,14 @@ int generate_command(const CommandContext& context, const GenerateOptions& optio
     const std::vector<GeneratedText> texts =
         generator.run(encoded, settings, [&](const NewToken& token) {
             Stream& stream = streams[index(token.network, token.prompt)];
-            printer.piece(stream.add(token.id));
+            printer.piece(static_cast<std::size_t>(token.network), token.prompt,
+                          stream.add(token.id));
             return !stream.stop.found();
         });
     for (std::size_t i = 0; i < texts.size(); ++i) {
-        printer.piece(streams[i].finish());
-        printer.text(i / prompts.size(), i % prompts.size(), streams[i].text, texts[i]);
+        const std::size_t network = i / prompts.size();
+        printer.piece(network, i % prompts.size(), streams[i].finish());
+        printer.text(network, i % prompts.size(), streams[i].text, texts[i]);
     }
     if (options.speed && options.json)
         context.out << nlohmann::ordered_json{{"speed", speed_json(generator.times())}}.dump()

@@ -1,6 +1,7 @@
-// What formats of weights cost where they stay in their codes, each beside float32: bytes that a
-// network's operands and programs take, milliseconds of a layer of 4,096 x 4,096 numbers for one
-// row and for 256, and of a population of perceptrons 784-128-10 on 256 rows. Every number that a
+// What formats of weights cost where they stay in their codes, each beside float32: bytes of a
+// network's operands, and the most that a run of it holds; milliseconds of a layer of 4,096 x 4,096
+// numbers for one row and for 256, of a population of perceptrons 784-128-10 on 256 rows, and of a
+// convolution of 3 x 3 from 256 to 256 channels on 16 images of 14 x 14. Every number that a
 // format gives is compared with that of the float32 network of the numbers that its codes stand
 // for: the bits are equal, or it says how far they are apart.
 //
@@ -65,7 +66,9 @@ std::vector<float> normals(std::int64_t count, std::uint64_t id) {
 
 /// Networks of one structure on rows that they share.
 struct Case {
+    std::string name;
     Json layers;
+    Json input;  ///< The shape of a row.
     std::int64_t in = 0;
     std::int64_t out = 0;
     std::int64_t rows = 1;
@@ -75,7 +78,7 @@ struct Case {
 struct Measured {
     double milliseconds = 0.0;
     std::int64_t operand_bytes = 0;
-    std::int64_t peak_bytes = 0;  ///< With what a run holds beside.
+    std::int64_t peak_bytes = 0;  ///< The most that a run holds, rows and outputs too.
     std::vector<float> outputs;
 };
 
@@ -84,9 +87,8 @@ class Run {
     Run(Backend& backend, const Case& measured, const std::string& dtype, bool decoded)
         : backend_(backend),
           measured_(measured),
-          network_(blueprint_from_json({{"layers", measured.layers}, {"dtype", dtype}}, measured.in,
-                                       measured.out)) {
-        before_ = backend.memory().used;
+          network_(blueprint_from_json(
+              {{"input", measured.input}, {"layers", measured.layers}, {"dtype", dtype}})) {
         const std::int64_t smallest =
             decoded ? std::numeric_limits<std::int64_t>::max() : min_packed_numbers;
         for (std::int64_t i = 0; i < measured.population; ++i) {
@@ -123,7 +125,10 @@ class Run {
         backend_.download(*output_, 0, std::span(outputs));
         return {.milliseconds = times[times.size() / 2],
                 .operand_bytes = operand_bytes_,
-                .peak_bytes = backend_.memory().used - before_,
+                .peak_bytes = operand_bytes_ +
+                              4 * (measured_.rows * measured_.in +
+                                   measured_.population * measured_.rows * measured_.out) +
+                              program_->peak_bytes(measured_.population),
                 .outputs = std::move(outputs)};
     }
 
@@ -183,7 +188,6 @@ class Run {
     const Case& measured_;
     Network network_;
     std::vector<EvaluatedOperands> own_;
-    std::int64_t before_ = 0;
     std::int64_t operand_bytes_ = 0;
     std::unique_ptr<Buffer> weights_, activations_, enabled_, rows_, output_;
     std::unique_ptr<Program> program_;
@@ -201,24 +205,41 @@ double apart(const std::vector<float>& a, const std::vector<float>& b) {
     return difference / largest;
 }
 
-void table(Backend& backend, const Settings& settings) {
+std::vector<Case> cases_of(const Settings& settings) {
     const std::int64_t n = settings.size;
-    const Json square = Json::array({{{"type", "dense"}, {"in", n}, {"out", n}, {"bias", false}}});
-    const Json perceptron = Json::array(
-        {{{"type", "dense"}, {"out", 128}, {"activation", "relu"}}, {{"type", "dense"}}});
-    std::vector<Case> cases{{square, n, n, 1, 1},
-                            {square, n, n, 256, 1},
-                            {perceptron, 784, 10, settings.vulkan ? 256 : 64, settings.population}};
-    if (settings.one_row) cases.resize(1);
-    fmt::print(
-        "| format | bytes of operands | with a run's | 1 row, ms | of float32 | 256 rows, ms |"
-        " of float32 | population, ms | of float32 | bytes of float32 | bits |\n"
-        "|---|---|---|---|---|---|---|---|---|---|---|\n");
+    const Json square = Json::array({{{"type", "dense"}, {"out", n}, {"bias", false}}});
+    if (settings.one_row) return {{"1 row", square, {n}, n, n, 1, 1}};
+    const Json perceptron = Json::array({{{"type", "dense"}, {"out", 128}, {"activation", "relu"}},
+                                         {{"type", "dense"}, {"out", 10}}});
+    const Json images = Json::array({{{"type", "conv2d"},
+                                      {"out_channels", 256},
+                                      {"kernel", 3},
+                                      {"padding", 1},
+                                      {"bias", false}},
+                                     {{"type", "average_pool2d"}, {"kernel", 14}},
+                                     {{"type", "dense"}, {"out", 4}}});
+    return {
+        {"1 row", square, {n}, n, n, 1, 1},
+        {"256 rows", square, {n}, n, n, 256, 1},
+        {"population", perceptron, {784}, 784, 10, settings.vulkan ? 256 : 64, settings.population},
+        {"convolution", images, {256, 14, 14}, 256 * 14 * 14, 4, 16, 1}};
+}
+
+void table(Backend& backend, const Settings& settings) {
+    const std::vector<Case> cases = cases_of(settings);
+    std::string head = "| format ";
+    std::string line = "|---";
+    for (const Case& each : cases) {
+        head +=
+            fmt::format("| {}: bytes of operands | most of a run | ms | of float32 ", each.name);
+        line += "|---|---|---|---";
+    }
+    fmt::print("{}| bits |\n{}|---|\n", head, line);
     std::vector<Measured> plain;  // Of float32, the first.
     for (const std::string_view dtype : dtype_names) {
         if (dtype == "float64") continue;  // Runs as float32 does.
         if (!settings.only.empty() && dtype != "float32" && dtype != settings.only) continue;
-        std::string line;
+        std::string own_line;
         double difference = -1.0;
         for (std::size_t i = 0; i < cases.size(); ++i) {
             const std::string format(dtype);
@@ -231,16 +252,12 @@ void table(Backend& backend, const Settings& settings) {
             const auto share = [](auto a, auto b) {
                 return static_cast<double>(a) / static_cast<double>(b);
             };
-            if (i == 0)
-                line += fmt::format("| {:.3f} | {:.3f} ",
-                                    share(own.operand_bytes, plain[0].operand_bytes),
-                                    share(own.peak_bytes, plain[0].peak_bytes));
-            line += fmt::format("| {:.4f} | {:.2f} ", own.milliseconds,
-                                share(own.milliseconds, plain[i].milliseconds));
-            if (i == 2)
-                line += fmt::format("| {:.3f} ", share(own.operand_bytes, plain[i].operand_bytes));
+            own_line += fmt::format("| {:.3f} | {:.3f} | {:.4f} | {:.2f} ",
+                                    share(own.operand_bytes, plain[i].operand_bytes),
+                                    share(own.peak_bytes, plain[i].peak_bytes), own.milliseconds,
+                                    share(own.milliseconds, plain[i].milliseconds));
         }
-        fmt::print("| {} {}| {} |\n", dtype, line,
+        fmt::print("| {} {}| {} |\n", dtype, own_line,
                    difference < 0.0 ? "equal" : fmt::format("{:.1e} apart", difference));
         std::fflush(stdout);
     }

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "cambrian/engine/core/random.hpp"
@@ -103,6 +104,40 @@ TEST(PackedWeights, ReachEveryLayerWithMatrices) {
         EXPECT_EQ(outputs(*backend, network, normal_rows({2, 5, 16}), 1),
                   outputs(*backend, network, normal_rows({2, 5, 16}), nothing))
             << dtype;
+    }
+}
+
+/// What a network of images gives in codes and as numbers, and that it holds codes.
+void expect_same_in_codes(Backend& backend, const nlohmann::json& layer, std::string_view dtype,
+                          std::int64_t channels) {
+    const Network network(blueprint_from_json({{"input", {channels, 6, 5}},
+                                               {"layers", {layer, {{"type", "dense"}, {"out", 3}}}},
+                                               {"dtype", dtype}}));
+    EXPECT_GT(PackedWeights(network, 1).words(), 0) << dtype;
+    const Tensor rows = normal_rows({3, channels * 30});
+    EXPECT_EQ(outputs(backend, network, rows, 1), outputs(backend, network, rows, nothing))
+        << dtype << ' ' << layer.dump();
+}
+
+TEST(PackedWeights, ReachConvolutions) {
+    for (const Math math : {Math::fast, Math::strict}) {
+        const auto backend = make_cpu_backend({.threads = 2, .math = math});
+        for (const std::string_view dtype : {"int8", "uint4", "float16", "q4_0"})
+            for (const auto& [type, channels, outputs, groups, kernel, stride] :
+                 {std::tuple{"conv2d", 8, 6, 1, 3, 1}, std::tuple{"conv2d", 8, 600, 1, 3, 2},
+                  std::tuple{"conv2d", 8, 6, 2, 3, 1}, std::tuple{"conv2d", 40, 80, 40, 3, 1},
+                  std::tuple{"conv2d", 8, 16, 1, 1, 1},
+                  std::tuple{"conv_transpose2d", 8, 70, 1, 3, 2},
+                  std::tuple{"conv_transpose2d", 8, 600, 1, 2, 1},
+                  std::tuple{"conv_transpose2d", 8, 4, 2, 3, 2},
+                  std::tuple{"conv_transpose2d", 40, 80, 40, 3, 1}})
+                expect_same_in_codes(*backend,
+                                     {{"type", type},
+                                      {"out_channels", outputs},
+                                      {"kernel", kernel},
+                                      {"stride", stride},
+                                      {"groups", groups}},
+                                     dtype, channels);
     }
 }
 

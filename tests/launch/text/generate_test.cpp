@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -94,6 +96,64 @@ TEST_F(Generate, TakesPromptsFromAFileAndTheSeedTellsTheTexts) {
     std::vector<std::string> other = arguments;
     other.back() = "5";
     EXPECT_NE(lines(other)[0]["text"], texts[0]["text"]);
+}
+
+TEST_F(Generate, GivesThePiecesOfSeveralTextsAsTheyAreMade) {
+    const std::vector<std::string> arguments{"--prompt",      "one", "--prompt",     "two thr",
+                                             "--temperature", "2",   "--max-tokens", "12"};
+    std::vector<std::string> with_pieces = arguments;
+    with_pieces.emplace_back("--pieces");
+    const std::vector<json> texts = lines(arguments);
+    std::map<int, std::string> joined;
+    std::vector<json> last;
+    std::vector<int> order;
+    for (const json& line : lines(with_pieces)) {
+        if (line.contains("text")) {
+            last.push_back(line);
+            continue;
+        }
+        EXPECT_TRUE(last.empty() || line["number"] == 2) << line;
+        joined[line["number"]] += line["piece"].get<std::string>();
+        order.push_back(line["number"]);
+    }
+    EXPECT_EQ(last, texts);
+    ASSERT_EQ(joined.size(), 2U);
+    EXPECT_EQ(joined[1], texts[0]["text"]);
+    EXPECT_EQ(joined[2], texts[1]["text"]);
+    // Side by side, not one after the other.
+    EXPECT_FALSE(std::ranges::is_sorted(order));
+    const Result alone = run({"generate", best(), "--prompt", "one", "--pieces"});
+    EXPECT_EQ(alone.code, 2);
+    EXPECT_THAT(alone.err, HasSubstr("--json"));
+}
+
+TEST_F(Generate, AnswersAChat) {
+    const test::TemporaryDirectory directory;
+    const std::string network = trained(directory, "bytes", "a");
+    const std::string messages =
+        directory.write("chat.json", R"([{"role": "user", "content": "one two"}])");
+    const std::string rendered =
+        run({"tokenize", "--chat", messages, "--template", "zephyr", "--prompt"}).out;
+    const auto made = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> all{"generate", network,        "--temperature",
+                                     "0",        "--max-tokens", "9"};
+        all.insert(all.end(), more.begin(), more.end());
+        const Result result = run(all);
+        EXPECT_EQ(result.code, 0) << result.err;
+        return result.out;
+    };
+    const std::string answered = made({"--chat", messages, "--template", "zephyr", "--json"});
+    EXPECT_EQ(answered, made({"--prompt", rendered, "--json"}));
+    // The answer alone.
+    EXPECT_EQ(made({"--chat", messages, "--template", "zephyr"}),
+              json::parse(answered)["text"].get<std::string>() + "\n");
+    const Result both = run({"generate", network, "--chat", messages, "--prompt", "x"});
+    EXPECT_EQ(both.code, 2);
+    const Result none = run({"generate", network, "--chat", directory.file("none.json")});
+    EXPECT_EQ(none.code, 3);
+    const Result unknown = run({"generate", network, "--chat", messages, "--template", "zephir"});
+    EXPECT_EQ(unknown.code, 2);
+    EXPECT_THAT(unknown.err, HasSubstr("zephyr"));
 }
 
 TEST_F(Generate, TellsItsSpeed) {

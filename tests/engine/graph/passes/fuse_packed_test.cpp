@@ -95,6 +95,70 @@ TEST(FusePacked, ReachesTheBodiesOfScans) {
     EXPECT_EQ(count(inner, Op::unpack), 0);
 }
 
+TEST(FusePacked, ConvolutionsReadCodes) {
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {2, 10, 9});
+    const Var bias = graph.input("bias", ValueType::real, {6});
+    graph.output(conv(x, reshape(matrix(graph, 6), {6, 10, 4}), bias, {}));
+    const Graph fused = fuse_packed(graph);
+    EXPECT_EQ(count(fused, Op::unpack), 0);
+    const auto found = std::ranges::find(fused.nodes(), Op::conv, &Node::op);
+    ASSERT_NE(found, fused.nodes().end());
+    EXPECT_EQ(std::get<ConvAttribute>(found->attributes).packed, packed);
+    EXPECT_EQ(fused.operands(*found).size(), 5U);
+    verify(fused);
+    // Without a kernel of its own it is a product of codes, and with many groups decodes few.
+    const Graph lowered = optimize(graph, {.has_kernel = [](Op op) { return op != Op::conv; }});
+    EXPECT_EQ(count(lowered, Op::packed_matmul), 1);
+    EXPECT_EQ(count(lowered, Op::unpack), 0);
+}
+
+TEST(FusePacked, ConvolutionsOfStepsReadCodes) {
+    Graph body;
+    const Var state = body.input("state", ValueType::real, {1, 10, 4});
+    const Var weights = body.input("weights", ValueType::real, {10, 10, 4});
+    body.output(conv(state, weights, {.before = {1}, .after = {2}}));
+    Graph graph;
+    const Var carry = graph.input("carry", ValueType::real, {1, 10, 4});
+    const std::array invariants{reshape(matrix(graph, 10), {10, 10, 4})};
+    graph.output(
+        scan(std::move(body), std::array{carry}, {}, invariants, {.length = 3}).carries[0]);
+    const Graph fused = fuse_packed(graph);
+    EXPECT_EQ(count(fused, Op::unpack), 0);
+    const auto found = std::ranges::find(fused.nodes(), Op::scan, &Node::op);
+    const Graph& inner = *std::get<ScanAttribute>(found->attributes).body;
+    EXPECT_EQ(count(inner, Op::unpack), 0);
+    EXPECT_EQ(count(inner, Op::conv), 1);
+}
+
+/// The most numbers that a node decodes.
+std::int64_t most_decoded(const Graph& graph) {
+    std::int64_t most = 0;
+    for (const Node& node : graph.nodes())
+        if (node.op == Op::unpack)
+            most = std::max(most, graph.value(ValueId{node.first_result}).shape.elements());
+    return most;
+}
+
+TEST(FusePacked, TransposedConvolutionsDecodeAPartAtATime) {
+    constexpr PackedAttribute many{.dtype = Dtype::int8, .length = 1024 * 3};
+    for (const std::int64_t groups : {1, 4, 40}) {
+        Graph graph;
+        const std::array parts{graph.input("words", ValueType::integer, {80, packed_words(many)}),
+                               graph.input("scales", ValueType::real, {80, 1})};
+        const Var weights = reshape(unpack(parts, many), {80, 1024, 3});
+        const Var x = graph.input("x", ValueType::real, {2, 80, 5});
+        for (const std::int64_t stride : {1, 2}) {
+            const Var y = conv_transpose(x, weights, {.stride = {stride}, .groups = groups});
+            EXPECT_EQ(y.shape(), (Shape{2, groups * 1024, (5 - 1) * stride + 3}));
+            graph.output(y);
+        }
+        const Graph fused = fuse_packed(graph);
+        EXPECT_LE(most_decoded(fused), 80 * 1024 * 3 / (groups == 4 ? 4 : 13)) << groups;
+        verify(fused);
+    }
+}
+
 /// A state that is multiplied with a matrix in every step, and what else a step does with that.
 Graph walk(const std::function<Var(Var state, Var weights)>& step) {
     Graph body;
