@@ -28,8 +28,9 @@ struct Dense {
         Field{"activation", &Dense::activation},
         Field{
             "tied", &Dense::tied,
-            "Its weight is the table of this embedding, such as \"slot.0.table\": one tensor with "
-            "the gradients of both. For the head, or a layer that is in no container."}
+            "Its weight is the table of an embedding (\"slot.0.table\") or the weight of another "
+            "dense layer (\"slot.2.weight\"): one tensor with the gradients of both. For the head, "
+            "or a layer that is in no container."}
             .later(),
     };
 

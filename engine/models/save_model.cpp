@@ -28,9 +28,16 @@ WrittenModel written_modules(const Network& network) {
     result.plan.rules = module_rules(network);
     result.config["model_type"] = torch_family;
     result.config["network"] = network_section(network.blueprint());
-    if (tied_slot(network.blueprint().head))
-        result.notes.emplace_back(
-            "tied: the head has no tensor of its own but that of the embedding");
+    const auto note_tie = [&](const std::string& layer, const AnyLayer& any) {
+        if (const std::optional<Tie> tie = tie_of(any))
+            result.notes.push_back(
+                fmt::format("tied: {} has no weight of its own but \"slot.{}.{}\"", layer,
+                            tie->slot, tie->parameter));
+    };
+    const Blueprint& blueprint = network.blueprint();
+    for (std::size_t i = 0; i < blueprint.slots.size(); ++i)
+        if (blueprint.slots[i]) note_tie(fmt::format("slot {}", i), blueprint.slots[i]->layer);
+    note_tie("the head", blueprint.head);
     return result;
 }
 

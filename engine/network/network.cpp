@@ -46,7 +46,7 @@ Network::Network(Blueprint blueprint) : blueprint_(std::move(blueprint)) {
     network_check::clocks(blueprint_);
     resolve_layers();
     if (const std::string fault = tie_fault(blueprint_); !fault.empty())
-        throw ShapeError(fault + " name the table of an embedding as large as the weight");
+        throw ShapeError(fault + " name a table or a weight of the same shape, or none");
     network_check::links(blueprint_);
     lay_out();
 }

@@ -102,6 +102,15 @@ class Pass {
         return reshape(part, weights.parameter.shape);
     }
 
+    /// A weight tensor of another layer.
+    Var shared(const Tie& tie) const {
+        const auto lent = std::ranges::find_if(network_.weights(), [&](const WeightRange& range) {
+            return range.slot == tie.slot && range.parameter.name == tie.parameter;
+        });
+        CAMBRIAN_ASSERT(lent != network_.weights().end());
+        return parameter(static_cast<std::size_t>(lent - network_.weights().begin()));
+    }
+
     /// The numbers of a tensor in codes: nothing holds them where a product or a gather reads it.
     Var unpacked(const PackedWeights::Place& place) const {
         const std::int64_t rows = place.extents.rows;
@@ -201,11 +210,7 @@ class Pass {
         if (adds_preceding_input(any)) return input + shaped(added_input(slot), input.shape());
         std::vector<Var> parameters(any.parameters().size());
         for (Var& value : parameters) value = parameter(next_range_++);
-        if (const std::optional<int> tied = tied_slot(any)) {
-            const auto table = std::ranges::find(network_.weights(), *tied, &WeightRange::slot);
-            parameters.push_back(
-                parameter(static_cast<std::size_t>(table - network_.weights().begin())));
-        }
+        if (const std::optional<Tie> tie = tie_of(any)) parameters.push_back(shared(*tie));
         std::vector<Var> activations(any.activations().size());
         for (Var& code : activations) code = element(operands_.activations, next_activation_++);
         // What a disabled slot computes is not used: it has nothing to learn from.

@@ -1,70 +1,137 @@
 #include "cambrian/engine/network/ties.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace cambrian {
 namespace {
 
 constexpr std::string_view slot_prefix = "slot.";
-constexpr std::string_view table_suffix = ".table";
 
-const std::string* tie_of(const AnyLayer& layer) {
+/// What can be shared: a tensor of each layer of a type.
+struct Lender {
+    std::string_view type;
+    std::string_view parameter;
+};
+constexpr std::array lenders{Lender{Embedding::name, "table"}, Lender{Dense::name, "weight"}};
+
+const std::string* name_of_tie(const AnyLayer& layer) {
     const auto* dense = std::get_if<Dense>(&layer.variant());
     return dense == nullptr || dense->tied.empty() ? nullptr : &dense->tied;
+}
+
+std::string tie_name(int slot, std::string_view parameter) {
+    return std::string(slot_prefix) + std::to_string(slot) + "." + std::string(parameter);
+}
+
+/// "slot.0.table" or the like of each lender.
+std::string possible_names() {
+    std::string text;
+    for (const Lender& lender : lenders)
+        text += (text.empty() ? "\"" : " or \"") + tie_name(0, lender.parameter) + "\"";
+    return text;
+}
+
+/// The number of the head is that of slots.
+template <typename Found>
+void each_layer(const Blueprint& blueprint, Found found) {
+    for (std::size_t slot = 0; slot < blueprint.slots.size(); ++slot)
+        if (const auto& filled = blueprint.slots[slot])
+            found(static_cast<int>(slot), filled->layer, filled->enabled);
+    found(static_cast<int>(blueprint.slots.size()), blueprint.head, true);
 }
 
 bool holds_tie(const AnyLayer& layer) {
     bool found = false;
     layer.each_inner([&](const AnyLayer& inner) {
-        found = found || tie_of(inner) != nullptr || holds_tie(inner);
+        found = found || name_of_tie(inner) != nullptr || holds_tie(inner);
     });
     return found;
 }
 
-std::string fault_of(const Blueprint& blueprint, const AnyLayer& layer) {
+/// Why a dense layer cannot take a tensor of a layer, or an empty text.
+std::string lending_fault(const Dense& dense, const Tie& tie, const AnyLayer* lender) {
+    const auto* const row = std::ranges::find(lenders, tie.parameter, &Lender::parameter);
+    if (lender == nullptr || lender->type() != row->type)
+        return "there is no layer of type " + std::string(row->type) + " in that slot";
+    const std::vector<ParameterSpec> own = lender->parameters();
+    const auto lent = std::ranges::find(own, tie.parameter, &ParameterSpec::name);
+    if (lent == own.end()) return "the layer in that slot is tied itself";
+    const Shape weight{dense.out, dense.in};
+    if (lent->shape == weight) return {};
+    return "its " + lent->name + " is " + lent->shape.text() + ", the weight is " + weight.text();
+}
+
+std::string fault_of(const Blueprint& blueprint, int slot, const AnyLayer& layer) {
     if (holds_tie(layer))
         return "a dense layer in a container is tied (only one by itself, or the head, can be)";
-    const std::string* tie = tie_of(layer);
-    if (tie == nullptr) return {};
+    const std::string* name = name_of_tie(layer);
+    if (name == nullptr) return {};
     const auto fault = [&](const std::string& why) {
-        return "a dense layer is tied to \"" + *tie + "\" (" + why + ")";
+        return "a dense layer is tied to \"" + *name + "\" (" + why + ")";
     };
-    const std::optional<int> slot = tied_slot(layer);
-    if (!slot) return fault("a name is like \"slot.0.table\"");
-    const bool inside = *slot < static_cast<int>(blueprint.slots.size());
-    const auto* filled = inside ? &blueprint.slots[static_cast<std::size_t>(*slot)] : nullptr;
-    const auto* embedding = filled != nullptr && *filled
-                                ? std::get_if<Embedding>(&(*filled)->layer.variant())
-                                : nullptr;
-    if (embedding == nullptr) return fault("there is no embedding in that slot");
-    const auto& dense = std::get<Dense>(layer.variant());
-    if (embedding->vocabulary != dense.out || embedding->features != dense.in)
-        return fault("its table is " + Shape({embedding->vocabulary, embedding->features}).text() +
-                     ", the weight is " + Shape({dense.out, dense.in}).text());
-    return {};
+    const std::optional<Tie> tie = tie_of(layer);
+    if (!tie) return fault("a name is like " + possible_names());
+    if (tie->slot == slot) return fault("that is the layer itself");
+    const auto index = static_cast<std::size_t>(tie->slot);
+    const bool inside = index < blueprint.slots.size() && blueprint.slots[index];
+    const std::string why = lending_fault(std::get<Dense>(layer.variant()), *tie,
+                                          inside ? &blueprint.slots[index]->layer : nullptr);
+    return why.empty() ? std::string() : fault(why);
 }
 
 }  // namespace
 
-std::optional<int> tied_slot(const AnyLayer& layer) {
-    const std::string* tie = tie_of(layer);
-    if (tie == nullptr || !tie->starts_with(slot_prefix) || !tie->ends_with(table_suffix) ||
-        tie->size() <= slot_prefix.size() + table_suffix.size())
-        return std::nullopt;
-    const char* const begin = tie->data() + slot_prefix.size();
-    const char* const end = tie->data() + tie->size() - table_suffix.size();
-    int slot = 0;
-    const auto [rest, error] = std::from_chars(begin, end, slot);
-    if (error != std::errc() || rest != end || slot < 0 || slot >= largest_grid)
-        return std::nullopt;
-    return slot;
+std::optional<Tie> tie_of(const AnyLayer& layer) {
+    const std::string* name = name_of_tie(layer);
+    if (name == nullptr || !name->starts_with(slot_prefix)) return std::nullopt;
+    const char* const begin = name->data() + slot_prefix.size();
+    const char* const end = name->data() + name->size();
+    Tie tie;
+    const auto [rest, error] = std::from_chars(begin, end, tie.slot);
+    if (error != std::errc() || rest == end || *rest != '.') return std::nullopt;
+    tie.parameter = std::string_view(rest + 1, end);
+    const bool known =
+        std::ranges::find(lenders, tie.parameter, &Lender::parameter) != lenders.end();
+    if (!known || tie.slot < 0 || tie.slot >= largest_grid) return std::nullopt;
+    return tie;
+}
+
+bool lends(const Blueprint& blueprint, int slot) {
+    bool found = false;
+    each_layer(blueprint, [&](int, const AnyLayer& layer, bool) {
+        const std::optional<Tie> tie = tie_of(layer);
+        found = found || (tie && tie->slot == slot);
+    });
+    return found;
+}
+
+bool lends_to_enabled(const Blueprint& blueprint, int slot, std::string_view parameter) {
+    bool found = false;
+    each_layer(blueprint, [&](int, const AnyLayer& layer, bool enabled) {
+        const std::optional<Tie> tie = enabled ? tie_of(layer) : std::nullopt;
+        found = found || (tie && tie->slot == slot && tie->parameter == parameter);
+    });
+    return found;
+}
+
+void renumber_ties(Blueprint& blueprint, const std::function<int(int)>& number) {
+    const auto renumber = [&](AnyLayer& layer) {
+        if (const std::optional<Tie> tie = tie_of(layer))
+            std::get<Dense>(layer.variant()).tied = tie_name(number(tie->slot), tie->parameter);
+    };
+    for (std::optional<Slot>& slot : blueprint.slots)
+        if (slot) renumber(slot->layer);
+    renumber(blueprint.head);
 }
 
 std::string tie_fault(const Blueprint& blueprint) {
-    for (const std::optional<Slot>& slot : blueprint.slots)
-        if (slot)
-            if (std::string fault = fault_of(blueprint, slot->layer); !fault.empty()) return fault;
-    return fault_of(blueprint, blueprint.head);
+    std::string fault;
+    each_layer(blueprint, [&](int slot, const AnyLayer& layer, bool) {
+        if (fault.empty()) fault = fault_of(blueprint, slot, layer);
+    });
+    return fault;
 }
 
 }  // namespace cambrian

@@ -10,6 +10,7 @@
 #include "cambrian/engine/graph/graph_copy.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/network/network.hpp"
+#include "cambrian/engine/network/ties.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/engine/train/targets.hpp"
 #include "cambrian/engine/train/training_graphs.hpp"
@@ -62,12 +63,16 @@ TrainedBatch trained(Graph& graph, const Network& network, const Loss& loss,
 }
 
 /// The weights after a step: as the optimizer has them, but running statistics as the pass has
-/// them, and what stays as it was: disabled slots and what is frozen.
+/// them, and what stays as it was: disabled slots, but for a weight that others share, and what is
+/// frozen.
 Var after_step(const Network& network, const std::vector<bool>& frozen, Var before, Var optimized,
                std::span<const Var> statistics) {
     const std::span<const WeightRange> ranges = network.weights();
     const auto stays = [&](std::size_t i) {
-        return frozen[i] || is_disabled(network.blueprint(), ranges[i].slot);
+        const WeightRange& range = ranges[i];
+        return frozen[i] ||
+               (is_disabled(network.blueprint(), range.slot) &&
+                !lends_to_enabled(network.blueprint(), range.slot, range.parameter.name));
     };
     bool all = statistics.empty();
     for (std::size_t i = 0; i < ranges.size(); ++i) all = all && !stays(i);

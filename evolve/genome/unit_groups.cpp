@@ -6,6 +6,7 @@
 
 #include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/engine/network/network_check.hpp"
+#include "cambrian/engine/network/ties.hpp"
 #include "cambrian/evolve/genome/tensor_axes.hpp"
 
 namespace cambrian::evolve {
@@ -42,7 +43,7 @@ class Follower {
     std::optional<UnitGroup> follow(int slot) {
         const Slot& own = *blueprint_.slots[static_cast<std::size_t>(slot)];
         group_ = {.slot = slot};
-        if (!own.enabled || !add_units(slot, own.layer)) {
+        if (!own.enabled || is_shared(slot) || !add_units(slot, own.layer)) {
             return std::nullopt;
         }
         const int head = blueprint_.grid.slots();
@@ -68,6 +69,11 @@ class Follower {
     }
 
   private:
+    /// Whether its weight is another layer's, too: what is numbered anew here is not there.
+    [[nodiscard]] bool is_shared(int slot) const {
+        return tie_of(layer_at(blueprint_, slot)) || lends(blueprint_, slot);
+    }
+
     void add(int slot, std::size_t parameter, std::size_t axis) {
         const GeneWeights gene = *std::ranges::find(genes_, slot, &GeneWeights::slot);
         const std::vector<ParameterSpec> specs = gene_parameters(blueprint_, gene);
@@ -87,11 +93,6 @@ class Follower {
             [&]<class L>(const L& own) {
                 constexpr bool is_dense = std::is_same_v<L, Dense>;
                 if constexpr (is_dense || convolves<L> || remembers<L>) {
-                    if constexpr (is_dense) {
-                        if (!own.tied.empty()) {
-                            return false;
-                        }
-                    }
                     if constexpr (convolves<L>) {
                         if (own.groups != 1) {
                             return false;
@@ -141,12 +142,7 @@ class Follower {
                     add(slot, 0, transposed ? 0 : 1);
                     return Passing::read;
                 } else if constexpr (std::is_same_v<L, Dense> || remembers<L>) {
-                    if constexpr (std::is_same_v<L, Dense>) {
-                        if (!own.tied.empty()) {
-                            return Passing::fixed;
-                        }
-                    }
-                    return read_vectors(slot, layer, row);
+                    return is_shared(slot) ? Passing::fixed : read_vectors(slot, layer, row);
                 } else {
                     return Passing::fixed;
                 }

@@ -27,7 +27,7 @@ struct UnitGroup {
 /// The groups of a network, in the order of their slots: the units of dense layers, convolutions
 /// and recurrent layers that a layer reads by weights, with at most pooling, dropout and norms
 /// between. Not those that something else adds to element by element (a residual, a link that is a
-/// gain), nor those that a slot which is disabled passes on.
+/// gain), those that a slot which is disabled passes on, nor those of weights that layers share.
 [[nodiscard]] std::vector<UnitGroup> unit_groups(const Blueprint& blueprint);
 
 }  // namespace cambrian::evolve

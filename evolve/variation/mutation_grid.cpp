@@ -1,4 +1,5 @@
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/network/ties.hpp"
 #include "cambrian/evolve/variation/mutation_detail.hpp"
 
 namespace cambrian::evolve {
@@ -60,6 +61,7 @@ std::optional<LargerGenome> with_larger_grid(const Genome& genome, int slot, std
         link.source = larger.number(link.source);
         link.target = larger.number(link.target);
     }
+    renumber_ties(blueprint, [&](int lender) { return larger.number(lender); });
     return result;
 }
 

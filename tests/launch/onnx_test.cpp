@@ -61,6 +61,21 @@ TEST_F(OnnxFile, EqualNetworksAreEqualBytes) {
     EXPECT_EQ(content(path("a.onnx")), content(path("b.onnx")));
 }
 
+TEST_F(OnnxFile, LayersThatShareAWeightHaveOneTensor) {
+    const std::string file = network("a", R"({"input": [3], "layers": [{"type": "dense", "out": 3},
+            {"type": "dense", "out": 3, "tied": "slot.0.weight"}, {"type": "dense", "out": 2}]})");
+    ASSERT_EQ(run({"convert", file, path("a.onnx")}).code, 0);
+    EXPECT_THAT(content(path("a.onnx")), AllOf(HasSubstr("slot.0.weight"), HasSubstr("slot.1.bias"),
+                                               Not(HasSubstr("slot.1.weight"))));
+    // As tensors of modules, too, and back.
+    const Result written = run({"convert", file, path("modules"), "--family", "torch"});
+    ASSERT_EQ(written.code, 0) << written.err;
+    EXPECT_THAT(written.out,
+                HasSubstr("tied: slot 1 has no weight of its own but \"slot.0.weight\""));
+    ASSERT_EQ(run({"convert", path("modules"), path("again.cmb")}).code, 0);
+    EXPECT_EQ(distributed::read_network(path("again.cmb")), distributed::read_network(file));
+}
+
 TEST_F(OnnxFile, RowsOfATableAreReadByTheirColumns) {
     const std::string rows = directory_.write("rows.csv",
                                               "width,height,kind\n1,2,small\n3,5,large\n"

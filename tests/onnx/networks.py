@@ -227,6 +227,9 @@ def shown_case(program, layers):
 
 def other_cases(program):
     yield shown_case(program, [{"type": "gru", "hidden": 3}, {"type": "dense"}])
+    # Layers that share a weight.
+    yield shown_case(program, [{"type": "dense", "out": 2, "activation": "tanh"}, {"type": "dense", "out": 2, "tied": "slot.0.weight"},
+                               {"type": "rnn", "hidden": 3}, {"type": "dense"}])
     # Layers with a sequence form of their own.
     yield shown_case(program, [{"type": "mamba"}, {"type": "multi_head_attention", "heads": 1, "window": 3, "rope_base": 10}, {"type": "dense"}])
     for config in ("xor_neat", "xor_hyperneat", "double_pole_memory", "t_maze_plastic"):

@@ -141,6 +141,22 @@ TEST(PackedWeights, ReachConvolutions) {
     }
 }
 
+TEST(PackedWeights, OfLayersThatShareAMatrixAreItsCodesOnce) {
+    const auto backend = make_cpu_backend({});
+    const nlohmann::json layers = {{{"type", "dense"}, {"out", 40}, {"activation", "tanh"}},
+                                   {{"type", "dense"}, {"out", 40}, {"tied", "slot.0.weight"}},
+                                   {{"type", "dense"}}};
+    for (const std::string_view dtype : {"int8", "uint4", "float16"}) {
+        const Network network = network_of(dtype, layers, 40, 3);
+        const PackedWeights packed(network, 1600);
+        const PackedAttribute& matrix = packed.places()[0].packed.value();
+        EXPECT_EQ(packed.words(), 40 * (packed_words(matrix) + zero_point_words(matrix)));
+        EXPECT_EQ(outputs(*backend, network, normal_rows({9, 40}), 1),
+                  outputs(*backend, network, normal_rows({9, 40}), nothing))
+            << dtype;
+    }
+}
+
 TEST(PackedWeights, TakeTheMemoryOfTheirCodes) {
     const nlohmann::json layers = {{{"type", "dense"}, {"out", 512}, {"bias", false}}};
     const auto share = [&](std::string_view dtype) {

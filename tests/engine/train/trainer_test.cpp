@@ -340,6 +340,28 @@ TEST(Trainer, DisabledSlotsStayAsTheyAre) {
     }
 }
 
+TEST(Trainer, AWeightThatOthersShareLearnsThoughItsSlotIsDisabled) {
+    const auto backend = make_cpu_backend({});
+    const DataSet data = data_of({{"type", "blobs"}, {"rows", 32}}, CrossEntropy{});
+    const Network network = network_of({{{"type", "dense"}, {"out", 4}},
+                                        {{"type", "dense"}, {"out", 4}, {"enabled", false}},
+                                        {{"type", "dense"}, {"out", 4}, {"tied", "slot.1.weight"}},
+                                        {{"type", "dense"}}},
+                                       data);
+    Trainer trainer(*backend, network, data,
+                    {.epochs = 1, .loss = CrossEntropy{}, .learning_rates = {0.1}});
+    const std::vector<float> start = trainer.weights(0);
+    trainer.run();
+    const std::vector<float> end = trainer.weights(0);
+    for (std::size_t i = 0; i < network.weights().size(); ++i) {
+        const WeightRange& range = network.weights()[i];
+        const bool learnt =
+            !std::equal(start.begin() + range.offset, start.begin() + range.offset + range.count,
+                        end.begin() + range.offset);
+        EXPECT_EQ(learnt, network.weight_name(i) != "slot.1.bias") << network.weight_name(i);
+    }
+}
+
 TEST(Trainer, APartWhoseTargetsAreAllIgnoredIsRefused) {
     const auto backend = make_cpu_backend({});
     DataSet data = data_of({{"type", "blobs"}, {"rows", 20}}, CrossEntropy{}, {.validation = 5});

@@ -133,6 +133,21 @@ TEST(UnitGroups, AnyOrderComputesTheSame) {
     }
 }
 
+TEST(UnitGroups, LeaveSharedWeightsInTheirOrder) {
+    const auto backend = make_reference_backend(Precision::f64);
+    const Genome genome = unit_genome(R"([{"type": "dense", "out": 3, "activation": "tanh"},
+        {"type": "dense", "out": 3, "activation": "tanh"},
+        {"type": "dense", "out": 3, "tied": "slot.1.weight"},
+        {"type": "dense", "out": 4, "activation": "tanh"}, {"type": "dense"}])",
+                                      3);
+    // Only the units of slot 3: all others are read or made by the shared weight.
+    ASSERT_EQ(unit_groups(genome.blueprint).size(), 1U);
+    EXPECT_EQ(unit_groups(genome.blueprint).front().slot, 3);
+    const Genome other = shuffled(genome, 1);
+    EXPECT_NE(other.weights, genome.weights);
+    EXPECT_LE(testing::largest_difference(run(*backend, other), run(*backend, genome)), 1e-9);
+}
+
 TEST(UnitGroups, AreNotThoseThatSomethingAddsToElementByElement) {
     const auto count = [](const std::string& layers, const std::string& rest = "") {
         return unit_groups(unit_genome(layers, 3, rest).blueprint).size();

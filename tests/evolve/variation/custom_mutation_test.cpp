@@ -95,31 +95,59 @@ TEST(CustomMutation, KeysAreCheckedWhenAdded) {
         ThrowsMessage<ConfigError>(HasSubstr("plug-in \"a\" is loaded twice")));
 }
 
+/// Every structural mutation, at rates that leave few layers as they were.
+MutationSettings restless() {
+    return {.layer_type_rate = 0.3F,
+            .layer_insert_rate = 0.3F,
+            .layer_toggle_rate = 0.2F,
+            .layer_remove_rate = 0.2F,
+            .layer_widen_rate = 0.5F,
+            .layer_deepen_rate = 0.3F,
+            .layer_field_rate = 0.5F,
+            .grid_limit = 12};
+}
+
+/// Children of children of a genome, valid each; `seen` looks at them.
+template <typename Seen>
+void mutate_often(const Genome& start, Seen seen) {
+    for (std::uint64_t chain = 0; chain < 10; ++chain) {
+        Genome genome = start;
+        for (std::uint64_t step = 0; step < 20; ++step) {
+            RandomStream rng = custom_stream(chain * 100 + step);
+            MutationResult child = mutate(rng, restless(), {}, genome, step + 1);
+            genome = std::move(child.genome);
+            ASSERT_NO_THROW(check(genome));
+            ASSERT_EQ(decode_genome(encode(genome), "test"), genome);
+            seen(genome);
+        }
+    }
+}
+
 TEST(TiedWeights, StayOneTensorThroughMutation) {
     const Genome start = custom_founder(
         R"({"layers": [{"type": "embedding", "vocabulary": 6, "features": 4},
                        {"type": "dense", "out": 4, "activation": "relu"},
                        {"type": "dense", "tied": "slot.0.table"}], "grid": {"layers_per_cell": 5}})",
         1, 6);
-    const MutationSettings settings{.layer_type_rate = 0.3F,
-                                    .layer_insert_rate = 0.3F,
-                                    .layer_toggle_rate = 0.2F,
-                                    .layer_remove_rate = 0.2F,
-                                    .layer_widen_rate = 0.5F,
-                                    .layer_deepen_rate = 0.3F,
-                                    .layer_field_rate = 0.5F,
-                                    .grid_limit = 12};
-    for (std::uint64_t chain = 0; chain < 10; ++chain) {
-        Genome genome = start;
-        for (std::uint64_t step = 0; step < 20; ++step) {
-            RandomStream rng = custom_stream(chain * 100 + step);
-            MutationResult child = mutate(rng, settings, {}, genome, step + 1);
-            genome = std::move(child.genome);
-            ASSERT_NO_THROW(check(genome));
-            ASSERT_EQ(tied_slot(genome.blueprint.head), 0);
-            ASSERT_EQ(decode_genome(encode(genome), "test"), genome);
-        }
-    }
+    mutate_often(start,
+                 [](const Genome& genome) { ASSERT_EQ(tie_of(genome.blueprint.head)->slot, 0); });
+}
+
+TEST(TiedWeights, OfDenseLayersFollowTheirSlotThroughMutation) {
+    const Genome start = custom_founder(
+        R"({"layers": [{"type": "dense", "out": 4, "activation": "tanh"},
+                       {"type": "dense", "out": 4, "activation": "relu"},
+                       {"type": "dense", "tied": "slot.1.weight"}], "grid": {"layers_per_cell": 3}})",
+        4, 4);
+    const Hash128 lender = start.slot_genes[1].id;
+    int moved = 0;
+    mutate_often(start, [&](const Genome& genome) {
+        const std::optional<Tie> tie = tie_of(genome.blueprint.head);
+        ASSERT_TRUE(tie);
+        ASSERT_EQ(genome.slot_genes[static_cast<std::size_t>(tie->slot)].id, lender);
+        moved += tie->slot == 1 ? 0 : 1;
+    });
+    EXPECT_GT(moved, 0);
 }
 
 }  // namespace
