@@ -33,4 +33,10 @@ void expect_golden(Backend& backend);
 /// The values, codes and tables of number_formats.safetensors, encoded and decoded by a backend.
 void expect_golden_number_formats(Backend& backend);
 
+/// Codes, scales and zero points of the matrices of weight_formats.safetensors, as weights are
+/// encoded and decoded on the host, bit for bit.
+void expect_golden_weight_formats();
+/// What a backend unpacks of those codes, for formats that are packed.
+void expect_golden_unpacked(Backend& backend);
+
 }  // namespace cambrian::test

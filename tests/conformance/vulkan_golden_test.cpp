@@ -24,5 +24,9 @@ TEST(golden, VulkanWithFastMath) {
     expect_golden(*unfused(Math::fast));
 }
 
+TEST(golden, WeightFormatsUnpackedByVulkan) {
+    for (const Math math : {Math::strict, Math::fast}) expect_golden_unpacked(*unfused(math));
+}
+
 }  // namespace
 }  // namespace cambrian::test::vulkan_golden_test

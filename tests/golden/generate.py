@@ -29,6 +29,8 @@ NOT_IN_FLOAT32 = ("layer_norm_large_mean", "loss_bce_with_logits")
 SPREADS = {"layer_norm_large_mean": (1000.0, 1.0), "loss_bce_with_logits": (0.0, 40.0)}
 TYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "U16": "<u2", "U8": "|u1"}
 NUMBER_FORMATS = "number_formats"
+WEIGHT_FORMATS = "weight_formats"
+FORMAT_FILES = (NUMBER_FORMATS, WEIGHT_FORMATS)
 
 
 def read(path):
@@ -103,6 +105,27 @@ def computed_formats(stored):
     return found
 
 
+def as_bytes(numbers, bits):
+    """Whole numbers as bytes, the lowest first: [numbers, bytes of one]."""
+    width = max(1, bits // 8)
+    data = b"".join(number.to_bytes(width, "little") for number in numbers)
+    return numpy.frombuffer(data, "|u1").reshape(len(numbers), width)
+
+
+def computed_weight_formats(stored):
+    found = {}
+    for name, (kind, bits, shared) in formulas.STORED.items():
+        for scales in formulas.choices(name):
+            codes, scale, zeros, decoded = formulas.stored_matrix(name, scales, stored[name + ".value"])
+            found[f"{name}.{scales}.code"], found[f"{name}.{scales}.decoded"] = as_bytes(codes, bits), decoded
+            if shared != "none":
+                found[f"{name}.{scales}.scale"] = scale
+            if kind == "affine":
+                found[f"{name}.{scales}.zero_point"] = as_bytes(zeros, bits)
+    return found
+
+
+COMPUTED = {NUMBER_FORMATS: computed_formats, WEIGHT_FORMATS: computed_weight_formats}
 INPUTS = ("input", "upstream", "prediction", "target", "initial", "gradients")
 
 
@@ -144,11 +167,13 @@ def check(directory):
             if rounded and case["name"] not in NOT_IN_FLOAT32:
                 differences[f"{name} (not in float32)"] = math.inf
         tell(case["name"], LIMIT, differences)
-    if (directory / f"{NUMBER_FORMATS}.safetensors").exists():
-        stored = read(directory / f"{NUMBER_FORMATS}.safetensors")
-        found = computed_formats(stored)
-        tell(NUMBER_FORMATS, 0.0, {name: 0.0 if name in found and same_bits(found[name], value) else math.inf
-                                   for name, value in stored.items() if not is_input(name)})
+    for name in FORMAT_FILES:
+        if (directory / f"{name}.safetensors").exists():
+            stored = read(directory / f"{name}.safetensors")
+            found = COMPUTED[name](stored)
+            wanted = {tensor for tensor in stored if not is_input(tensor)}
+            tell(name, 0.0, {tensor: 0.0 if tensor in wanted & found.keys() and same_bits(found[tensor], stored[tensor]) else math.inf
+                             for tensor in sorted(wanted | found.keys())})
     print(f"{len(cases)} cases: {'all as the formulas say' if right else 'NOT as the formulas say'}")
     return right
 
@@ -217,19 +242,62 @@ def drawn_formats(count=3000):
     return found
 
 
+def tied(name, count):
+    """Numbers that lie in the middle between two codes where `count` of them share a scale that is 1."""
+    kind, bits, _ = formulas.STORED[name]
+    if kind in ("float", "micro"):
+        numbers = formulas.decoded(formulas.SHORT.get(name, name), numpy.arange(1 << bits - 1)).astype(numpy.float64)
+        numbers = numbers[numpy.isfinite(numbers)]
+        middles = (numbers[:-1] + numbers[1:]) / 2
+        drawn_middles = middles[torch.randint(len(middles), (count - 1,)).numpy()]
+        return numpy.concatenate(([numbers[-1]], drawn_middles * signs(count - 1)))
+    if kind in ("ternary", "binary"):  # Their mean is 1.
+        return numpy.resize([0.5, 1.5], count) * signs(count)
+    if kind == "q4_0":
+        return numpy.concatenate(([-8.0, 8.0], torch.randint(-8, 8, (count - 2,)).numpy() + 0.5))
+    most = min(formulas.largest_of(name), 2**24 - 1) if kind in ("signed", "affine") else 2**20
+    low = -((most + 1) // 2) if kind == "affine" else -most
+    middles = torch.randint(low, low + most if kind == "affine" else most, (count - 2,)).numpy() + 0.5
+    return numpy.concatenate(([low, low + most if kind == "affine" else most], middles))
+
+
+def signs(count):
+    return torch.randint(2, (count,)).numpy() * 2.0 - 1
+
+
+def drawn_weight_formats(columns=40):
+    """A matrix for each format, of a block and a part of one: numbers of both signs, zeros, a block of zeros, of one sign, of the
+    other, ties in both blocks, and what is no number."""
+    found = {}
+    for name, (kind, _, _) in formulas.STORED.items():
+        matrix = numpy.concatenate([drawn((1, columns)) for _ in range(7)])
+        matrix[1], matrix[2, :formulas.BLOCK] = 0.0, 0.0
+        matrix[3], matrix[4] = numpy.abs(matrix[3]), -numpy.abs(matrix[4])
+        matrix[5] = numpy.concatenate((tied(name, formulas.BLOCK), tied(name, columns - formulas.BLOCK)))
+        # A NaN has many codes where it has any.
+        matrix[6, :4] = numpy.inf, -numpy.inf, 0.0 if kind in ("ieee", "float", "micro") else numpy.nan, -0.0
+        if name == "q4_0":  # The other of two that are as large comes first.
+            matrix[5, formulas.BLOCK:] *= -1
+        found[name + ".value"] = matrix.astype(numpy.float32)
+    return found
+
+
+DRAWN = {NUMBER_FORMATS: drawn_formats, WEIGHT_FORMATS: drawn_weight_formats}
+
+
 def generate(names, directory, seed, shape):
     directory.mkdir(parents=True, exist_ok=True)
     own = directory / "index.json"
     index = json.loads((own if own.exists() else HERE / "index.json").read_text())
     known = {case["name"]: case for case in index["cases"]}
-    for name in names or [*known, NUMBER_FORMATS]:
+    for name in names or [*known, *FORMAT_FILES]:
         path = directory / f"{name}.safetensors"
         if path.exists():
             raise SystemExit(f"{path} is there already (a case is never changed): take another name or folder")
         torch.manual_seed(zlib.crc32(f"{seed} {name}".encode()))
-        if name == NUMBER_FORMATS:
-            stored = drawn_formats()
-            write(path, {**stored, **computed_formats(stored)})
+        if name in FORMAT_FILES:
+            stored = DRAWN[name]()
+            write(path, {**stored, **COMPUTED[name](stored)})
             continue
         if name not in known:
             raise SystemExit(f"index.json has no case {name} (a case is a row there): add it")
