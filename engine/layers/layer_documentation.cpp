@@ -138,7 +138,7 @@ template <class L, class Value>
 std::string initial(const Field<L, Value>& field, const nlohmann::ordered_json& defaults) {
     if constexpr (std::is_arithmetic_v<Value> || field_json::Choice<Value> ||
                   std::is_same_v<Value, std::string>) {
-        if (field.is_later) {
+        if (field.addition > 0) {
             nlohmann::ordered_json json;
             field_json::write(json, L{}.*field.member);
             return json.dump();

@@ -60,15 +60,15 @@ struct MultiHeadAttention {
         Field{"qk_epsilon", &MultiHeadAttention::qk_epsilon, "of qk_norm"}.later(),
         Field{"rope_factor", &MultiHeadAttention::rope_factor,
               "angles of positions are divided by it, for sequences longer than a model learned"}
-            .later(),
+            .later(2),
         Field{"rope_original", &MultiHeadAttention::rope_original,
               "positions of those sequences: waves that turn often in them keep their angles; 0: "
               "none does"}
-            .later(),
+            .later(2),
         Field{"rope_low", &MultiHeadAttention::rope_low,
               "turns in rope_original below which an angle is divided"}
-            .later(),
-        Field{"rope_high", &MultiHeadAttention::rope_high, "turns above which it is kept"}.later(),
+            .later(2),
+        Field{"rope_high", &MultiHeadAttention::rope_high, "turns above which it is kept"}.later(2),
     };
 
     static MultiHeadAttention example();

@@ -36,7 +36,7 @@ void StructureWords::add_field(const Value& value) {
         add(static_cast<std::uint64_t>(value));
     } else if constexpr (field_json::Listed<Value>) {
         const auto one = [&](const auto& field) {
-            if (later_ || !field.is_later) add_field(value.*field.member);
+            if (field.addition <= later_) add_field(value.*field.member);
         };
         std::apply([&](const auto&... field) { (one(field), ...); }, Value::fields);
     } else if constexpr (requires { add(value); }) {
@@ -65,11 +65,11 @@ void StructureWords::add(const AnyLayer& layer) {
     std::visit(
         [this](const auto& concrete) {
             // Layers in a layer come before or after its fields, so each sets it anew.
-            const bool later = later_ = uses_later(concrete);
-            if (later) add(std::string_view("+"));
+            const int later = later_ = later_used(concrete);
+            if (later > 0) add(std::string(static_cast<std::size_t>(later), '+'));
             const auto one = [&](const auto& field) {
                 later_ = later;
-                if (later || !field.is_later) add_field(concrete.*field.member);
+                if (field.addition <= later) add_field(concrete.*field.member);
             };
             std::apply([&](const auto&... field) { (one(field), ...); },
                        std::remove_cvref_t<decltype(concrete)>::fields);

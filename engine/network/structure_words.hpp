@@ -53,7 +53,7 @@ class StructureWords {
     [[nodiscard]] LayerFormats hashed_part(LayerFormats formats) const;
 
     Genes genes_;
-    bool later_ = false;  ///< Whether the layer at hand uses members that came later.
+    int later_ = 0;  ///< The last addition to its members that the layer at hand uses.
     ActivationSet activation_set_ = ActivationSet::common;  ///< Of the blueprint at hand.
     std::vector<std::uint64_t> words_;
     std::vector<std::int32_t> activations_;

@@ -36,12 +36,13 @@ struct Field {
                     std::string_view text = {})
         : name(key), member(place), meaning(text), range(numbers) {}
 
-    /// The same of a member that a struct got when files of it existed. JSON leaves it out where it
-    /// is as initialised; archives and hashes of a layer leave out all such members unless one of
-    /// the layer's own is not. So what does not use them keeps its bytes.
-    [[nodiscard]] constexpr Field later() const {
+    /// The same of a member that a struct got when files of it existed, with the n-th addition to
+    /// that struct. JSON leaves it out where it is as initialised; archives and hashes of a layer
+    /// have the members of all additions up to the last one of which it uses any (later_used). So
+    /// what does not use an addition keeps its bytes.
+    [[nodiscard]] constexpr Field later(int n = 1) const {
         Field copy = *this;
-        copy.is_later = true;
+        copy.addition = n;
         return copy;
     }
 
@@ -49,27 +50,27 @@ struct Field {
     Value Settings::*member;
     std::string_view meaning;  ///< What name, type and allowed values leave open.
     std::optional<FieldRange> range{};
-    bool is_later = false;
+    int addition = 0;  ///< Which one brought it; 0: it was there from the first.
 };
 
 /// Whether a struct has members that came later.
 template <class Settings>
-inline constexpr bool has_later =
-    std::apply([](const auto&... field) { return (field.is_later || ...); }, Settings::fields);
+inline constexpr bool has_later = std::apply(
+    [](const auto&... field) { return ((field.addition > 0) || ...); }, Settings::fields);
 
-/// Whether a member that came later is not as initialised.
+/// The last addition of which a member is not as initialised; 0: none.
 template <class Settings>
-[[nodiscard]] bool uses_later(const Settings& settings) {
+[[nodiscard]] int later_used(const Settings& settings) {
+    int last = 0;
     if constexpr (has_later<Settings>) {
         const Settings initial{};
-        return std::apply(
-            [&](const auto&... field) {
-                return ((field.is_later && settings.*field.member != initial.*field.member) || ...);
-            },
-            Settings::fields);
-    } else {
-        return false;
+        const auto look = [&](const auto& field) {
+            if (field.addition > last && settings.*field.member != initial.*field.member)
+                last = field.addition;
+        };
+        std::apply([&](const auto&... field) { (look(field), ...); }, Settings::fields);
     }
+    return last;
 }
 
 }  // namespace cambrian

@@ -136,7 +136,7 @@ void write_fields(nlohmann::ordered_json& object, const Settings& settings,
                   const WriteValue& write_value) {
     for_each_field<Settings>([&](const auto& field) {
         if constexpr (has_later<Settings>)
-            if (field.is_later && settings.*field.member == Settings{}.*field.member) return;
+            if (field.addition > 0 && settings.*field.member == Settings{}.*field.member) return;
         write_value(member(object, field.name), settings.*field.member);
     });
 }

@@ -19,8 +19,9 @@ namespace cambrian {
 
 /// The first byte of an archive: it is little endian.
 inline constexpr std::byte little_endian_mark{1};
-/// After the type of a layer whose members that came later are written, too, see Field::later().
-inline constexpr const char* later_mark = "+";
+/// After the type of a layer, once for each addition to its members that is written, too, see
+/// Field::later().
+inline constexpr char later_mark = '+';
 /// Of the flags of a slot and of a network's mode: LayerFormats follow, of the slot or the head.
 inline constexpr std::uint8_t formats_flag = 4;
 /// The bits of a number format of weights from here on say which scales it has.

@@ -229,13 +229,10 @@ void ArchiveReader::read(AnyLayer& layer) {
     ++state_->depth;
     std::string type;
     read(type);
-    const auto take = [&type](std::string_view mark) {
-        const bool marked = type.ends_with(mark);
-        if (marked) type.resize(type.size() - mark.size());
-        return marked;
-    };
-    const bool has_rules = take(rules_mark);
-    const bool later = take(later_mark);
+    const bool has_rules = type.ends_with(rules_mark);
+    if (has_rules) type.pop_back();
+    int later = 0;
+    for (; type.ends_with(later_mark); ++later) type.pop_back();
     std::optional<AnyLayer> result;
     if (type == Custom::name) {
         Custom custom;
@@ -270,7 +267,7 @@ void ArchiveReader::read(AnyLayer& layer) {
             read_choice(value);
         } else if constexpr (field_json::Listed<Value>) {
             const auto one = [&](const auto& entry) {
-                if (later || !entry.is_later)
+                if (entry.addition <= later)
                     self(self, value.*entry.member, entry.range.value_or(FieldRange{}));
             };
             std::apply([&](const auto&... entry) { (one(entry), ...); }, Value::fields);
@@ -287,11 +284,11 @@ void ArchiveReader::read(AnyLayer& layer) {
     std::visit(
         [&](auto& concrete) {
             const auto one = [&](const auto& entry) {
-                if (later || !entry.is_later) field(field, concrete.*entry.member, FieldRange{});
+                if (entry.addition <= later) field(field, concrete.*entry.member, FieldRange{});
             };
             std::apply([&](const auto&... entry) { (one(entry), ...); },
                        std::remove_cvref_t<decltype(concrete)>::fields);
-            if (later && !uses_later(concrete)) fail("a layer says that it has more than it has");
+            if (later_used(concrete) != later) fail("a layer says that it has more than it has");
         },
         result->variant());
     if (has_rules) {

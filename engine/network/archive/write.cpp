@@ -103,10 +103,11 @@ void ArchiveWriter::write(std::span<const std::byte> bytes) {
 }
 
 void ArchiveWriter::write(const AnyLayer& layer) {
-    const bool later =
-        std::visit([](const auto& concrete) { return uses_later(concrete); }, layer.variant());
+    const int later =
+        std::visit([](const auto& concrete) { return later_used(concrete); }, layer.variant());
     const auto* custom = std::get_if<Custom>(&layer.variant());
-    write(std::string(custom != nullptr ? Custom::name : layer.type()) + (later ? later_mark : "") +
+    write(std::string(custom != nullptr ? Custom::name : layer.type()) +
+          std::string(static_cast<std::size_t>(later), later_mark) +
           (layer.rules.plain() ? "" : rules_mark));
     if (custom != nullptr) {
         write(std::string_view(custom->plugin));
@@ -120,7 +121,7 @@ void ArchiveWriter::write(const AnyLayer& layer) {
             for (const auto& element : value) self(self, element);
         } else if constexpr (field_json::Listed<Value>) {
             const auto one = [&](const auto& entry) {
-                if (later || !entry.is_later) self(self, value.*entry.member);
+                if (entry.addition <= later) self(self, value.*entry.member);
             };
             std::apply([&](const auto&... entry) { (one(entry), ...); }, Value::fields);
         } else if constexpr (field_json::Choice<Value>) {
@@ -134,7 +135,7 @@ void ArchiveWriter::write(const AnyLayer& layer) {
     std::visit(
         [&](const auto& concrete) {
             const auto one = [&](const auto& entry) {
-                if (later || !entry.is_later) field(field, concrete.*entry.member);
+                if (entry.addition <= later) field(field, concrete.*entry.member);
             };
             std::apply([&](const auto&... entry) { (one(entry), ...); },
                        std::remove_cvref_t<decltype(concrete)>::fields);

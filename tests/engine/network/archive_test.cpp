@@ -55,6 +55,54 @@ bool reads(std::span<const std::byte> bytes) {
     }
 }
 
+/// What a file had of attention when the first members were added to it.
+std::vector<std::byte> attention_of_old(std::string_view type, bool more) {
+    ArchiveWriter writer;
+    writer.write(type);
+    for (const std::int64_t number : {4, 2, 2, 2}) writer.write(number);
+    writer.write(true);
+    writer.write(10.0F);
+    writer.write(false);
+    writer.write(std::int64_t{3});
+    if (more) {
+        writer.write(true);
+        writer.write(0.5F);
+    }
+    return writer.take();
+}
+
+TEST(Archive, HasOfALayerTheAdditionsThatItUses) {
+    MultiHeadAttention attention{.features = 4,
+                                 .heads = 2,
+                                 .kv_heads = 2,
+                                 .head_dim = 2,
+                                 .rope_base = 10.0F,
+                                 .bias = false,
+                                 .window = 3};
+    const auto bytes_of = [](const AnyLayer& layer) {
+        ArchiveWriter writer;
+        writer.write(layer);
+        return writer.take();
+    };
+    const auto read = [](std::span<const std::byte> bytes) {
+        ArchiveReader reader(bytes, "test");
+        AnyLayer layer = Dense{};
+        reader.read(layer);
+        reader.finish();
+        return layer;
+    };
+    EXPECT_EQ(bytes_of(attention), attention_of_old("multi_head_attention", false));
+    attention.qk_norm = true;
+    attention.qk_epsilon = 0.5F;
+    EXPECT_EQ(bytes_of(attention), attention_of_old("multi_head_attention+", true));
+    EXPECT_EQ(read(attention_of_old("multi_head_attention+", true)), AnyLayer(attention));
+    attention.rope_factor = 2.0F;
+    EXPECT_EQ(read(bytes_of(attention)), AnyLayer(attention));
+    // One of a program to come.
+    EXPECT_THROW(static_cast<void>(read(attention_of_old("multi_head_attention+++++", true))),
+                 InputError);
+}
+
 TEST(Archive, IsThePortableOneOfCereal) {
     const std::vector<float> floats{1.5F, -0.0F};
     ArchiveWriter writer;
