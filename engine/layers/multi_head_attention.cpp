@@ -38,6 +38,10 @@ std::string_view MultiHeadAttention::fault() const {
         return "rope_low is above 0 and below rope_high";
     if (rope_factor != 1.0F && rope_base == 0.0F)
         return "rope_factor divides the angles of a rope_base";
+    if (rope_yarn && !(rope_original > 0 && rope_base > 1.0F))
+        return "rope_yarn needs a rope_original and a rope_base above 1";
+    if (!(rope_gain > 0.0F && std::isfinite(rope_gain))) return "rope_gain is above 0";
+    if (rope_gain != 1.0F && rope_base == 0.0F) return "rope_gain is of what a rope_base turns";
     if (window < 0) return "window is 0 or more";
     if (window > largest_count) return "window is 16777216 positions or fewer";
     if (!causal && window > 0) return "window is of causal attention";
@@ -142,7 +146,10 @@ RotaryTables MultiHeadAttention::angles(Graph& graph, std::int64_t length) const
                          {.factor = static_cast<double>(rope_factor),
                           .original = static_cast<double>(rope_original),
                           .low = static_cast<double>(rope_low),
-                          .high = static_cast<double>(rope_high)});
+                          .high = static_cast<double>(rope_high),
+                          .yarn = rope_yarn,
+                          .truncate = rope_truncate,
+                          .gain = static_cast<double>(rope_gain)});
 }
 
 /// Rows at `first` and after it, of positions 0 to length - 1, by their angles.

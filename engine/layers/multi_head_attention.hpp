@@ -23,7 +23,8 @@ struct MultiHeadAttention {
             "y = concat(heads) W_oᵀ + b_o",
         .source =
             "Vaswani et al., \"Attention Is All You Need\", 2017; Ainslie et al., \"GQA\", 2023; "
-            "Su et al., \"RoFormer\", 2021; norms of queries and keys: Henry et al., 2020"};
+            "Su et al., \"RoFormer\", 2021; Peng et al., \"YaRN\", 2023; norms of queries and "
+            "keys: Henry et al., 2020"};
     static constexpr std::int64_t default_window = 128;
 
     std::int64_t features = 0;
@@ -40,6 +41,9 @@ struct MultiHeadAttention {
     std::int64_t rope_original = 0;
     float rope_low = 1.0F;
     float rope_high = 4.0F;
+    bool rope_yarn = false;
+    bool rope_truncate = true;
+    float rope_gain = 1.0F;
     /// Positions that a step keeps, from the first one on, keys turned by where they stand. Of
     /// networks that generate, never of files; 0: the last `window` ones.
     std::int64_t cache = 0;
@@ -69,6 +73,16 @@ struct MultiHeadAttention {
               "turns in rope_original below which an angle is divided"}
             .later(2),
         Field{"rope_high", &MultiHeadAttention::rope_high, "turns above which it is kept"}.later(2),
+        Field{"rope_yarn", &MultiHeadAttention::rope_yarn,
+              "between both it goes over pair by pair (YaRN, with a rope_high of 32), not turn by "
+              "turn"}
+            .later(3),
+        Field{"rope_truncate", &MultiHeadAttention::rope_truncate,
+              "of rope_yarn: that begins and ends at whole pairs"}
+            .later(3),
+        Field{"rope_gain", &MultiHeadAttention::rope_gain,
+              "of turned queries and keys: scores have its square"}
+            .later(3),
     };
 
     static MultiHeadAttention example();

@@ -33,6 +33,9 @@ struct LanguageModel {
     std::int64_t rope_original = 0;
     float rope_low = 1.0F;
     float rope_high = 4.0F;
+    bool rope_yarn = false;
+    bool rope_truncate = true;
+    float rope_gain = 1.0F;
     bool tied = false;  ///< One tensor is the embedding and the head, in the network, too.
     bool attention_bias = false;
     bool mlp_bias = false;

@@ -1,9 +1,13 @@
 #include "cambrian/engine/models/transformer_blocks.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 
 namespace cambrian::models {
 
@@ -57,23 +61,72 @@ double scaling_number(const nlohmann::json& rope, const char* key) {
     return rope[key].get<double>();
 }
 
-/// What positions of a type are scaled by.
-void read_scaling(LanguageModel& model, const nlohmann::json& rope, const nlohmann::json& type) {
-    if (type == "default") return;
-    if (type != "linear" && type != "llama3")
-        throw InputError("it asks for positions of the type " + json_text::shown(type) +
-                         " (computed here are \"default\", \"linear\" and \"llama3\") choose "
-                         "another model");
-    model.rope_factor = static_cast<float>(scaling_number(rope, "factor"));
-    if (type == "linear") return;
-    model.rope_low = static_cast<float>(scaling_number(rope, "low_freq_factor"));
-    model.rope_high = static_cast<float>(scaling_number(rope, "high_freq_factor"));
+/// One that is missing or null is what is usual.
+double scaling_number(const nlohmann::json& rope, const char* key, double usual) {
+    return rope.contains(key) && !rope[key].is_null() ? scaling_number(rope, key) : usual;
+}
+
+void read_original(LanguageModel& model, const nlohmann::json& rope) {
     const double original = scaling_number(rope, "original_max_position_embeddings");
     if (!(original >= 1.0 && original <= static_cast<double>(largest_count)))
         throw InputError("\"original_max_position_embeddings\" is " +
                          json_text::shown(rope["original_max_position_embeddings"]) +
                          " (it is a count of positions) mend it");
     model.rope_original = static_cast<std::int64_t>(original);
+}
+
+/// By what YaRN multiplies queries and keys of sequences that are `factor` times as long.
+double yarn_gain(double factor, double weight = 1.0) {
+    return factor > 1.0 ? 0.1 * weight * std::log(factor) + 1.0 : 1.0;
+}
+
+constexpr std::array<std::string_view, 11> yarn_keys{
+    "rope_type", "type",       "factor",           "original_max_position_embeddings",
+    "beta_fast", "beta_slow",  "attention_factor", "mscale",
+    "truncate",  "rope_theta", "mscale_all_dim"};
+
+void read_yarn(LanguageModel& model, const nlohmann::json& rope) {
+    for (const auto& [key, value] : rope.items())
+        if (std::ranges::find(yarn_keys, key) == yarn_keys.end())
+            throw InputError("its scaling of positions has \"" + shortened(key, 60) +
+                             "\" (known are " + joined(std::span(yarn_keys)) +
+                             ") choose another model");
+    if (rope.contains("original_max_position_embeddings"))
+        read_original(model, rope);
+    else
+        model.rope_original = model.positions;
+    model.rope_yarn = true;
+    model.rope_low = static_cast<float>(scaling_number(rope, "beta_slow", 1.0));
+    model.rope_high = static_cast<float>(scaling_number(rope, "beta_fast", 32.0));
+    const double factor = scaling_number(rope, "factor");
+    const double one = scaling_number(rope, "mscale", 0.0);
+    const double all = scaling_number(rope, "mscale_all_dim", 0.0);
+    const double usual = one != 0.0 && all != 0.0 ? yarn_gain(factor, one) / yarn_gain(factor, all)
+                                                  : yarn_gain(factor);
+    model.rope_gain = static_cast<float>(scaling_number(rope, "attention_factor", usual));
+    if (!rope.contains("truncate")) return;
+    if (!rope["truncate"].is_boolean())
+        throw InputError("\"truncate\" is " + json_text::shown(rope["truncate"]) +
+                         " (it is true or false) mend it");
+    model.rope_truncate = rope["truncate"].get<bool>();
+}
+
+/// What positions of a type are scaled by.
+void read_scaling(LanguageModel& model, const nlohmann::json& rope, const nlohmann::json& type) {
+    if (type == "default") return;
+    if (type != "linear" && type != "llama3" && type != "yarn")
+        throw InputError("it asks for positions of the type " + json_text::shown(type) +
+                         " (computed here are \"default\", \"linear\", \"llama3\" and \"yarn\") "
+                         "choose another model");
+    model.rope_factor = static_cast<float>(scaling_number(rope, "factor"));
+    if (type == "linear") return;
+    if (type == "yarn") {
+        read_yarn(model, rope);
+        return;
+    }
+    model.rope_low = static_cast<float>(scaling_number(rope, "low_freq_factor"));
+    model.rope_high = static_cast<float>(scaling_number(rope, "high_freq_factor"));
+    read_original(model, rope);
 }
 
 }  // namespace
@@ -99,14 +152,24 @@ void complete_rotary(LanguageModel& model, const nlohmann::json& config) {
 }
 
 void write_rotary(const LanguageModel& model, nlohmann::ordered_json& config) {
-    if (model.rope_factor == 1.0F) return;
-    nlohmann::ordered_json rope{{"rope_type", model.rope_original == 0 ? "linear" : "llama3"},
+    if (model.rope_factor == 1.0F && !model.rope_yarn) return;
+    const bool llama3 = model.rope_original > 0 && !model.rope_yarn;
+    nlohmann::ordered_json rope{{"rope_type", model.rope_yarn ? "yarn"
+                                              : llama3        ? "llama3"
+                                                              : "linear"},
                                 {"factor", model.rope_factor}};
-    if (model.rope_original > 0) {
+    if (llama3) {
         rope["low_freq_factor"] = model.rope_low;
         rope["high_freq_factor"] = model.rope_high;
-        rope["original_max_position_embeddings"] = model.rope_original;
     }
+    if (model.rope_yarn) {
+        rope["beta_fast"] = model.rope_high;
+        rope["beta_slow"] = model.rope_low;
+        const auto usual = static_cast<float>(yarn_gain(static_cast<double>(model.rope_factor)));
+        if (model.rope_gain != usual) rope["attention_factor"] = model.rope_gain;
+        if (!model.rope_truncate) rope["truncate"] = false;
+    }
+    if (model.rope_original > 0) rope["original_max_position_embeddings"] = model.rope_original;
     config["rope_scaling"] = std::move(rope);
 }
 
@@ -135,6 +198,9 @@ std::vector<AnyLayer> gated_transformer(const LanguageModel& model) {
         attention.rope_original = model.rope_original;
         attention.rope_low = model.rope_low;
         attention.rope_high = model.rope_high;
+        attention.rope_yarn = model.rope_yarn;
+        attention.rope_truncate = model.rope_truncate;
+        attention.rope_gain = model.rope_gain;
         attention.window = model.sliding > 0 ? model.sliding : model.positions;
         layers.emplace_back(block(attention));
         layers.emplace_back(block(
@@ -168,6 +234,9 @@ std::optional<LanguageModel> describe_gated_transformer(std::span<const AnyLayer
     model.rope_original = attention->rope_original;
     model.rope_low = attention->rope_low;
     model.rope_high = attention->rope_high;
+    model.rope_yarn = attention->rope_yarn;
+    model.rope_truncate = attention->rope_truncate;
+    model.rope_gain = attention->rope_gain;
     model.attention_bias = attention->bias;
     model.normed_heads = attention->qk_norm;
     model.mlp_bias = gated->bias;

@@ -16,9 +16,9 @@ namespace {
 /// Ids and steps beyond the rows of a table are errors, so it keeps their number; whether heads are
 /// normalised is not evolved, nor how a model was trained before.
 bool may_change(std::string_view field) {
-    constexpr std::array<std::string_view, 8> kept{"vocabulary", "positions",   "qk_norm",
-                                                   "qk_epsilon", "rope_factor", "rope_original",
-                                                   "rope_low",   "rope_high"};
+    constexpr std::array<std::string_view, 11> kept{
+        "vocabulary", "positions", "qk_norm",   "qk_epsilon",    "rope_factor", "rope_original",
+        "rope_low",   "rope_high", "rope_yarn", "rope_truncate", "rope_gain"};
     return std::ranges::find(kept, field) == kept.end();
 }
 

@@ -125,11 +125,16 @@ std::vector<AnyLayer> samples() {
     container.rules.init = InitRule::xavier_normal;
     std::get<Sequential>(container.variant()).layers[0].rules.decay = false;
     result.push_back(container);
+    MultiHeadAttention yarn = MultiHeadAttention::example();
+    yarn.rope_original = 8;
+    yarn.rope_yarn = true;
+    result.emplace_back(yarn);
     return result;
 }
 
 /// Fields of which no other value fits the others of the example.
-constexpr std::array fixed_fields{"parallel.combine", "multi_head_attention.causal"};
+constexpr std::array fixed_fields{"parallel.combine", "multi_head_attention.causal",
+                                  "multi_head_attention.rope_yarn"};
 
 TEST(LayerFields, EachTakesAnotherValue) {
     for (const std::string_view type : layer_types()) {

@@ -67,9 +67,10 @@ constexpr double tolerance = 1e-5;
 
 /// Models with a config.json, and the family to write them as.
 const std::vector<std::pair<std::string, std::string>> with_config{
-    {"llama", "llama"},   {"llama3", "llama"}, {"llama_linear", "llama"},
-    {"mistral", "llama"}, {"qwen2", "qwen"},   {"qwen3", "qwen"},
-    {"gpt2", "gpt2"},     {"mamba", "mamba"},  {"mamba_ssm", "mamba"}};
+    {"llama", "llama"},      {"llama3", "llama"},    {"llama_linear", "llama"},
+    {"llama_yarn", "llama"}, {"qwen2_yarn", "qwen"}, {"mistral", "llama"},
+    {"qwen2", "qwen"},       {"qwen3", "qwen"},      {"gpt2", "gpt2"},
+    {"mamba", "mamba"},      {"mamba_ssm", "mamba"}};
 
 /// Models of names and shapes alone, and what those do not tell.
 const std::vector<std::pair<std::string, Arguments>> without_config{
@@ -129,6 +130,60 @@ TEST_F(ModelConversion, PositionsOfLongerSequencesAreScaled) {
             if (auto* attention = std::get_if<MultiHeadAttention>(&residual->layers[1].variant()))
                 attention->rope_factor = 1.0F;
     EXPECT_GT(difference(file, "llama3"), 1e-3);
+}
+
+TEST_F(ModelConversion, PositionsAreScaledByYarn) {
+    const auto scaling = [&](const std::string& name) {
+        static_cast<void>(read(name));
+        const std::string family = name.starts_with("llama") ? "llama" : "qwen";
+        EXPECT_EQ(convert({path(name + ".cmb"), path(name), "--family", family}).code, 0);
+        nlohmann::json config;
+        std::ifstream(path(name + "/config.json")) >> config;
+        return config["rope_scaling"];
+    };
+    EXPECT_EQ(scaling("llama_yarn"), nlohmann::json::parse(R"({"rope_type": "yarn", "factor": 8,
+        "beta_fast": 4, "beta_slow": 0.5, "attention_factor": 1.5, "truncate": false,
+        "original_max_position_embeddings": 20})"));
+    // What is usual is not written.
+    EXPECT_EQ(scaling("qwen2_yarn"), nlohmann::json::parse(R"({"rope_type": "yarn", "factor": 4,
+        "beta_fast": 32, "beta_slow": 1, "original_max_position_embeddings": 40})"));
+    // With another ramp or gain it is another model.
+    for (const auto& change : std::vector<void (*)(MultiHeadAttention&)>{
+             [](MultiHeadAttention& attention) { attention.rope_yarn = false; },
+             [](MultiHeadAttention& attention) { attention.rope_gain = 1.0F; },
+             [](MultiHeadAttention& attention) { attention.rope_truncate = true; }}) {
+        NetworkFile file = read("llama_yarn");
+        for (auto& slot : file.genome.blueprint.slots)
+            if (auto* residual = slot ? std::get_if<Residual>(&slot->layer.variant()) : nullptr)
+                if (auto* attention =
+                        std::get_if<MultiHeadAttention>(&residual->layers[1].variant()))
+                    change(*attention);
+        EXPECT_GT(difference(file, "llama_yarn"), 1e-4);
+    }
+}
+
+/// The factor of scores may be told by two weights, and the first length by that of positions.
+TEST_F(ModelConversion, YarnHasWhatIsUsualWhereAConfigDoesNotSay) {
+    static_cast<void>(read("llama_yarn"));
+    ASSERT_EQ(convert({path("llama_yarn.cmb"), path("out"), "--family", "llama"}).code, 0);
+    nlohmann::json config;
+    std::ifstream(path("out/config.json")) >> config;
+    config["rope_scaling"] = {{"type", "yarn"},
+                              {"factor", 4},
+                              {"mscale", 1},
+                              {"mscale_all_dim", 2},
+                              {"attention_factor", nullptr}};
+    directory_.write("out/config.json", config.dump());
+    ASSERT_EQ(convert({path("out"), path("again.cmb")}).code, 0);
+    const NetworkFile file = read_network(path("again.cmb"));
+    const auto& residual = std::get<Residual>(file.genome.blueprint.slots[1]->layer.variant());
+    const auto& attention = std::get<MultiHeadAttention>(residual.layers[1].variant());
+    EXPECT_EQ(attention.rope_original, 64);
+    EXPECT_EQ(attention.rope_low, 1.0F);
+    EXPECT_EQ(attention.rope_high, 32.0F);
+    EXPECT_TRUE(attention.rope_truncate);
+    const double ln = std::log(4.0);
+    EXPECT_FLOAT_EQ(attention.rope_gain, static_cast<float>((0.1 * ln + 1.0) / (0.2 * ln + 1.0)));
 }
 
 TEST_F(ModelConversion, MasksAreLeftOutAndCounted) {
@@ -258,7 +313,20 @@ TEST_F(ModelConversion, ConfigsThatAskForMoreAreRefused) {
              {"num_hidden_layers", 1000000, "a model of 1000000 blocks cannot be built"},
              {"rms_norm_eps", "small", "\"rms_norm_eps\" is \"small\" (it is a number"},
              {"hidden_act", "relu", "\"hidden_act\" is \"relu\" (computed here is \"silu\")"},
-             {"rope_scaling", {{"rope_type", "yarn"}}, "positions of the type \"yarn\""},
+             {"rope_scaling", {{"rope_type", "dynamic"}}, "positions of the type \"dynamic\""},
+             {"rope_scaling", {{"rope_type", "yarn"}}, "has no number \"factor\""},
+             {"rope_scaling",
+              {{"rope_type", "yarn"}, {"factor", 4}, {"short_factor", 1}},
+              "scaling of positions has \"short_factor\" (known are rope_type"},
+             {"rope_scaling",
+              {{"rope_type", "yarn"}, {"factor", 4}, {"truncate", 1}},
+              "\"truncate\" is 1 (it is true or false)"},
+             {"rope_scaling",
+              {{"rope_type", "yarn"}, {"factor", 4}, {"beta_fast", 0.5}},
+              "rope_low is above 0 and below rope_high"},
+             {"rope_scaling",
+              {{"rope_type", "yarn"}, {"factor", 4}, {"attention_factor", 0}},
+              "rope_gain is above 0"},
              {"rope_scaling", {{"rope_type", "llama3"}}, "has no number \"factor\""},
              {"rope_scaling", {{"type", "linear"}, {"factor", 0.5}}, "rope_factor is 1 or more"},
              {"tie_word_embeddings", 1, "\"tie_word_embeddings\" is 1 (it is true or false)"},

@@ -21,13 +21,47 @@ Var reshaped(Var x, const Extents& extents, Where where) {
     return reshape(x, Shape(std::span<const std::int64_t>(extents)), where);
 }
 
+constexpr double full_turn = 6.283185307179586;
+
+/// Which pairs turn, and by what.
+struct Rotation {
+    std::int64_t rotary = 0;
+    double base = 0.0;
+    RotaryScaling scaling;
+};
+
+/// The number of the pair that turns so often in the original sequence, between whole ones.
+double pair_of(double turns, const Rotation& rotation) {
+    return static_cast<double>(rotation.rotary) *
+           std::log(rotation.scaling.original / (turns * full_turn)) /
+           (2.0 * std::log(rotation.base));
+}
+
+/// The share of its angle that a pair keeps, as the library transformers has it for yarn.
+double kept_by_yarn(std::int64_t pair, const Rotation& rotation) {
+    double begin = pair_of(rotation.scaling.high, rotation);
+    double end = pair_of(rotation.scaling.low, rotation);
+    if (rotation.scaling.truncate) {
+        begin = std::floor(begin);
+        end = std::ceil(end);
+    }
+    begin = std::max(begin, 0.0);
+    end = std::min(end, static_cast<double>(rotation.rotary - 1));
+    if (begin == end) end += 0.001;
+    return 1.0 - std::clamp((static_cast<double>(pair) - begin) / (end - begin), 0.0, 1.0);
+}
+
 /// The angle by which a pair turns from one position to the next.
-double scaled_frequency(double frequency, const RotaryScaling& scaling) {
+double frequency_of(std::int64_t pair, const Rotation& rotation) {
+    const RotaryScaling& scaling = rotation.scaling;
+    const double exponent = -2.0 * static_cast<double>(pair) / static_cast<double>(rotation.rotary);
+    const double frequency = std::pow(rotation.base, exponent);
     const double divided = frequency / scaling.factor;
     if (scaling.original == 0.0) return divided;
-    constexpr double turn = 6.283185307179586;
-    const double waves = scaling.original * frequency / turn;  // In the original sequence.
-    const double share = std::clamp((waves - scaling.low) / (scaling.high - scaling.low), 0.0, 1.0);
+    const double turns = scaling.original * frequency / full_turn;
+    const double share =
+        scaling.yarn ? kept_by_yarn(pair, rotation)
+                     : std::clamp((turns - scaling.low) / (scaling.high - scaling.low), 0.0, 1.0);
     return (1.0 - share) * divided + share * frequency;
 }
 
@@ -75,15 +109,15 @@ RotaryTables rotary_tables(Graph& graph, std::int64_t length, std::int64_t rotar
     const Shape shape{length, rotary / 2};
     Tensor cosine(ValueType::real, shape);
     Tensor sine(ValueType::real, shape);
-    for (std::int64_t position = 0; position < length; ++position)
-        for (std::int64_t pair = 0; pair < rotary / 2; ++pair) {
-            const double exponent = -2.0 * static_cast<double>(pair) / static_cast<double>(rotary);
-            const double angle =
-                static_cast<double>(position) * scaled_frequency(std::pow(base, exponent), scaling);
+    for (std::int64_t pair = 0; pair < rotary / 2; ++pair) {
+        const double frequency = frequency_of(pair, {rotary, base, scaling});
+        for (std::int64_t position = 0; position < length; ++position) {
+            const double angle = static_cast<double>(position) * frequency;
             const auto at = static_cast<std::size_t>(position * (rotary / 2) + pair);
-            cosine.elements[at] = std::cos(angle);
-            sine.elements[at] = std::sin(angle);
+            cosine.elements[at] = scaling.gain * std::cos(angle);
+            sine.elements[at] = scaling.gain * std::sin(angle);
         }
+    }
     return {graph.constant(std::move(cosine)), graph.constant(std::move(sine))};
 }
 

@@ -32,15 +32,18 @@ struct RotaryTables {
 /// Context Window of Large Language Models via Positional Interpolation", 2023); else those of
 /// waves longer than original / low positions, while waves shorter than original / high stay, and
 /// between both the share of the one goes over into that of the other, linear in original / wave
-/// (Llama 3.1).
+/// (Llama 3.1), or with `yarn` in the number of the pair (Peng et al., "YaRN", 2023).
 struct RotaryScaling {
     double factor = 1.0;
     double original = 0.0;
     double low = 1.0;
     double high = 4.0;
+    bool yarn = false;
+    bool truncate = true;  ///< Of yarn: what is between begins and ends at whole pairs.
+    double gain = 1.0;     ///< Of cosines and sines: scores have its square.
 };
 /// Constants for the positions 0 to length - 1: the angle of pair i of a `rotary` wide vector is
-/// position × base^(−2 i / rotary), scaled.
+/// position × base^(−2 i / rotary), scaled. Yarn needs an original length and a base above 1.
 RotaryTables rotary_tables(Graph& graph, std::int64_t length, std::int64_t rotary,
                            double base = 10000.0, const RotaryScaling& scaling = {});
 /// The rows of tables at integer positions; one outside is an InputError at run time.

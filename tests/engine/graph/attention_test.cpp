@@ -232,6 +232,45 @@ TEST(Rope, SlowWavesOfALongerSequenceAreScaled) {
         EXPECT_NEAR(sines[64 + pair], std::sin(angle), 1e-12 * angle) << pair;
 }
 
+/// Sines at the first position after 0 of pairs of 128 elements as Qwen 2.5 scales them.
+std::vector<double> yarn_sines(bool truncate) {
+    Graph graph;
+    const RotaryTables tables = rotary_tables(graph, 2, 128, 1e6,
+                                              {.factor = 4.0,
+                                               .original = 32768.0,
+                                               .low = 1.0,
+                                               .high = 32.0,
+                                               .yarn = true,
+                                               .truncate = truncate,
+                                               .gain = 1.138629436111989});
+    graph.output(tables.sine);
+    graph.output(tables.cosine);
+    const std::vector<Tensor> results = run(graph, {});
+    EXPECT_EQ(results[1].elements[0], 1.138629436111989);  // The gain, at position 0.
+    return results[0].elements;
+}
+
+TEST(Rope, YarnGoesOverPairByPair) {
+    using Angles = std::vector<std::pair<std::size_t, double>>;
+    const auto expect = [](const std::vector<double>& sines, const Angles& angles) {
+        for (const auto& [pair, angle] : angles)
+            EXPECT_NEAR(sines[64 + pair], 1.138629436111989 * std::sin(angle), 1e-12 * angle)
+                << pair;
+    };
+    // Worked out by the formulas of the paper: pairs 23.6 and 39.7 turn 32 times and once.
+    expect(yarn_sines(true), {{0, 1.0},
+                              {23, 0.006978305848598663},
+                              {24, 0.005375321490790101},
+                              {30, 0.001064360981247002},
+                              {39, 6.490394320837029e-05},
+                              {40, 4.445698525097307e-05},
+                              {63, 3.102344401879299e-07}});
+    expect(yarn_sines(false), {{23, 0.006978305848598663},
+                               {24, 0.0055172704751341225},
+                               {39, 6.187806812450695e-05},
+                               {40, 4.445698525097307e-05}});
+}
+
 TEST(Rope, BackwardTurnsBack) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {3, 2, 4});

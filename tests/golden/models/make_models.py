@@ -141,11 +141,41 @@ def scaled(frequency, scaling):
     return (1 - smooth) * slow + smooth * frequency
 
 
+def yarn(width, theta, scaling):
+    """Peng et al., "YaRN", 2023, as transformers has it: the frequencies of all pairs, and the factor of cosines and sines."""
+    factor, first = scaling["factor"], scaling["original_max_position_embeddings"]
+
+    def pair_of(turns):
+        """Which pair turns so often in a sequence of the first training."""
+        return width * math.log(first / (turns * 2 * math.pi)) / (2 * math.log(theta))
+
+    begin, end = pair_of(scaling.get("beta_fast", 32)), pair_of(scaling.get("beta_slow", 1))
+    if scaling.get("truncate", True):
+        begin, end = math.floor(begin), math.ceil(end)
+    begin, end = max(begin, 0), min(end, width - 1)
+    end = end + 0.001 if begin == end else end
+    frequencies = []
+    for i in range(width // 2):
+        divided = min(max((i - begin) / (end - begin), 0), 1)
+        frequencies.append(theta**(-2 * i / width) * (1 - divided + divided / factor))
+
+    def gain(weight):
+        return 0.1 * weight * math.log(factor) + 1 if factor > 1 else 1.0
+
+    one, all_dims = scaling.get("mscale"), scaling.get("mscale_all_dim")
+    default = gain(one) / gain(all_dims) if one and all_dims else gain(1)
+    return frequencies, scaling.get("attention_factor", default)
+
+
 def rotary(x, position, theta, scaling=None):
     """As transformers has it: x cos + rotate_half(x) sin, the angles of the first half repeated."""
-    width = len(x)
-    angles = [position * scaled(theta**(-2 * i / width), scaling) for i in range(width // 2)] * 2
-    return [a * math.cos(t) + b * math.sin(t) for a, b, t in zip(x, rotate_half(x), angles)]
+    width, gain = len(x), 1.0
+    if (scaling or {}).get("rope_type", (scaling or {}).get("type")) == "yarn":
+        frequencies, gain = yarn(width, theta, scaling)
+    else:
+        frequencies = [scaled(theta**(-2 * i / width), scaling) for i in range(width // 2)]
+    angles = [position * frequency for frequency in frequencies] * 2
+    return [gain * (a * math.cos(t) + b * math.sin(t)) for a, b, t in zip(x, rotate_half(x), angles)]
 
 
 def heads_of(x, width):
@@ -278,6 +308,28 @@ def llama_linear():
               "rope_theta": 100.0, "max_position_embeddings": 64, "hidden_act": "silu",
               "rope_scaling": {"type": "linear", "factor": 4.0}}
     model = Model(13, "F32")
+    return single(model, config, gated_transformer(model, config, IDS))
+
+
+def llama_yarn():
+    """A ramp between pairs of its own, and scores with a factor."""
+    config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 10, "hidden_size": 8,
+              "intermediate_size": 6, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1,
+              "head_dim": 8, "rms_norm_eps": 1e-5, "rope_theta": 100.0, "max_position_embeddings": 64, "hidden_act": "silu",
+              "rope_scaling": {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 20, "beta_fast": 4,
+                               "beta_slow": 0.5, "attention_factor": 1.5, "truncate": False}}
+    model = Model(14, "F32")
+    return single(model, config, gated_transformer(model, config, IDS))
+
+
+def qwen2_yarn():
+    """With nothing but what longer sequences ask for."""
+    config = {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "vocab_size": 10, "hidden_size": 16,
+              "intermediate_size": 6, "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1,
+              "rms_norm_eps": 1e-6, "rope_theta": 100.0, "max_position_embeddings": 160, "use_sliding_window": False,
+              "tie_word_embeddings": True, "hidden_act": "silu",
+              "rope_scaling": {"factor": 4.0, "original_max_position_embeddings": 40, "type": "yarn"}}
+    model = Model(15, "BF16")
     return single(model, config, gated_transformer(model, config, IDS))
 
 
@@ -505,7 +557,7 @@ def blocks():
 
 
 MODELS = {function.__name__: function for function in
-          (llama, llama3, llama_linear, mistral, qwen2, qwen3, gpt2, mamba, mamba_ssm, mlp, cnn, recurrent, blocks)}
+          (llama, llama3, llama_linear, llama_yarn, qwen2_yarn, mistral, qwen2, qwen3, gpt2, mamba, mamba_ssm, mlp, cnn, recurrent, blocks)}
 
 
 def files_of(name):
