@@ -37,6 +37,7 @@ struct StopSettings {
     double fitness = std::numeric_limits<double>::infinity();
     FitnessOf fitness_of = FitnessOf::best;
     bool solved = false;  ///< When the best of a generation passes the test of the task.
+    std::uint64_t candidates = 1;  ///< Of the births of a generation, the fittest, that are tested.
     std::uint64_t evaluations = std::numeric_limits<std::uint64_t>::max();
     double seconds = std::numeric_limits<double>::infinity();  ///< Over all resumes.
     bool require_solved = false;  ///< A run that ends unsolved, or below `fitness`, exits with 6.

@@ -96,10 +96,21 @@ class Coordinator {
     [[nodiscard]] bool judge(const SharedIndividual& genome, evolve::BirthId origin,
                              evolve::Phase phase, std::uint64_t generation,
                              std::optional<double>& fitness);
-    /// Tests the best of a generation where the run is to end when the task is solved. False when
-    /// interrupted.
+    /// What tells that a network of a generation solves the task, where the run is to end then.
+    [[nodiscard]] std::optional<evolve::SolvedTest> test_of(std::uint64_t generation) const;
+    /// Tests the best of a generation, and other candidates, of which one that passes with a better
+    /// test becomes the leader. False when interrupted.
+    [[nodiscard]] bool test_candidates(const Generation& generation, Leader& leader,
+                                       GenerationReport& report);
+    /// Tests the best of a generation; nothing is reached where it has failed before.
     [[nodiscard]] bool test_leader(const Generation& generation, const Leader& leader,
-                                   GenerationReport& report);
+                                   const evolve::SolvedTest& test, GenerationReport& report,
+                                   std::optional<double>& reached);
+    /// The fittest births, as many as are tested, that are worth it, and that no generation before
+    /// had or the leader is.
+    [[nodiscard]] std::vector<std::uint64_t> other_candidates(const Generation& generation,
+                                                              const Leader& leader,
+                                                              double worth) const;
     /// One that solves the task, or is better, becomes the champion; its genome is fetched only
     /// then. False when interrupted.
     [[nodiscard]] bool challenge(const Generation& generation, const Leader& leader,

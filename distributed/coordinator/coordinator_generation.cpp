@@ -63,11 +63,6 @@ SpeciesDiversity diversity_of(const Round& round, const evolve::Scores& scores) 
     return diversity;
 }
 
-/// Whether a phase is the same in every round: a network that has failed there would fail again.
-bool repeats(const evolve::Task& task, evolve::Phase phase, std::uint64_t seed) {
-    return !task.signature().host && task.draws(phase, seed, 0).empty();
-}
-
 }  // namespace
 
 bool Coordinator::advance() {
@@ -278,7 +273,7 @@ bool Coordinator::judge_champion(const Generation& generation, GenerationReport&
     if (report.generation == 0 && !judge_initial(generation)) {
         return false;
     }
-    const auto leader = leader_of(generation);
+    auto leader = leader_of(generation);
     if (!leader) {
         return true;
     }
@@ -291,7 +286,7 @@ bool Coordinator::judge_champion(const Generation& generation, GenerationReport&
             return false;
         }
     }
-    return test_leader(generation, *leader, report) && challenge(generation, *leader, report);
+    return test_candidates(generation, *leader, report) && challenge(generation, *leader, report);
 }
 
 bool Coordinator::judge(const SharedIndividual& genome, evolve::BirthId origin, evolve::Phase phase,
@@ -306,33 +301,6 @@ bool Coordinator::judge(const SharedIndividual& genome, evolve::BirthId origin, 
     if (judged->scores.scores.valid(0)) {
         fitness = judged->scores.scores.fitness.front();
     }
-    return true;
-}
-
-bool Coordinator::test_leader(const Generation& generation, const Leader& leader,
-                              GenerationReport& report) {
-    const evolve::Task& task = *experiment_.task_at(report.generation);
-    const bool asked = experiment_.stop.solved && experiment_.has_last_task(report.generation);
-    const auto test = asked ? task.solved() : std::nullopt;
-    if (!test || leader.champion.fitness < test->candidate) {
-        return true;
-    }
-    std::optional<double> reached = leader.champion.fitness;
-    if (test->phase != evolve::Phase::train) {
-        const evolve::BirthId origin = leader.champion.origin;
-        if (report.tests.count > 0 && report.tests.origin == origin &&
-            repeats(task, test->phase, experiment_.seed)) {
-            return true;  // It has failed.
-        }
-        const auto genome = grown(generation, leader);
-        reached.reset();
-        if (!genome || !judge(*genome, origin, test->phase, report.generation, reached)) {
-            return false;
-        }
-        ++report.tests.count;
-        report.tests.origin = origin;
-    }
-    report.tests.passed = reached.value_or(evolve::worst_fitness) >= test->passes;
     return true;
 }
 

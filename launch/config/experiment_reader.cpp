@@ -42,6 +42,7 @@ distributed::StopSettings stop_settings(const Json& json) {
     stop.generations = json.value("generations", stop.generations);
     stop.fitness = json.value("fitness", stop.fitness);
     stop.solved = json.value("solved", stop.solved);
+    stop.candidates = json.value("candidates", stop.candidates);
     if (json.contains("fitness_of")) {
         field_json::read(stop.fitness_of, nlohmann::json(json.at("fitness_of")),
                          "run.stop.fitness_of", {});

@@ -115,6 +115,38 @@ TEST(Solved, NetworkThatFailedIsNotTestedAgainWhereNothingIsDrawn) {
     EXPECT_LT(improvements, 40U);
 }
 
+TEST(Solved, EveryBirthMayBeACandidate) {
+    const TemporaryDirectory place;
+    Experiment experiment = fixed_test(place.path() / "run", any_fitness, 1e300);
+    experiment.stop.candidates = 1000;
+    for (const GenerationReport& report : launch(experiment, {}).reporter.reports) {
+        // Once each: who stays is not tested again.
+        EXPECT_EQ(report.tests.count, report.evaluations) << report.generation;
+    }
+}
+
+TEST(Solved, OfSeveralCandidatesTheBestInItsTestSolves) {
+    const TemporaryDirectory place;
+    const double passes = hardest(all_tested());
+    Experiment alone = solvable_cart_pole(place.path() / "alone", any_fitness, passes);
+    Experiment several = solvable_cart_pole(place.path() / "several", any_fitness, passes);
+    several.stop.candidates = 6;
+    const RunResult first = launch(alone, {}).result;
+    const RunResult second = launch(several, {}).result;
+    ASSERT_EQ(second.reason, StopReason::solved);
+    EXPECT_LE(second.last.generation, first.last.generation);
+    EXPECT_GT(second.last.tests.count, second.last.generation + 1);
+    EXPECT_LE(second.last.tests.count, 6 * (second.last.generation + 1));
+    const double reached = fitness_of_best(several, Phase::validation, second.last.generation);
+    EXPECT_GE(reached, passes);
+    // With the mark where it came to, nobody but that network passes.
+    Experiment again = solvable_cart_pole(place.path() / "again", any_fitness, reached);
+    again.stop.candidates = 6;
+    const RunResult third = launch(again, {}).result;
+    EXPECT_EQ(third.last.generation, second.last.generation);
+    EXPECT_EQ(fitness_of_best(again, Phase::validation, third.last.generation), reached);
+}
+
 TEST(Solved, TrainFitnessMayBeTheTest) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment(place.path() / "run");
@@ -154,8 +186,11 @@ std::vector<Experiment> kinds() {
     Experiment islands = fixed_test({}, 3.0, 3.05);
     islands.name = "islands";
     islands.islands.count = 3;
+    Experiment several = solvable_cart_pole({}, 12.0, hardest(all_tested()));
+    several.name = "several";
+    several.stop.candidates = 3;
     return {solvable_cart_pole({}, 12.0, hardest(all_tested())), fixed_test({}, 3.0, 3.05), steady,
-            islands};
+            islands, several};
 }
 
 TEST(Solved, RanksAndInterruptsChangeNothing) {

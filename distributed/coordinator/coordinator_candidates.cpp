@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <functional>
+
+#include "cambrian/distributed/coordinator/coordinator.hpp"
+
+// Tests of networks that may solve the task (run.stop.solved).
+namespace cambrian::distributed {
+namespace {
+
+/// Whether a phase is the same in every round: a network that has failed there would fail again.
+bool repeats(const evolve::Task& task, evolve::Phase phase, std::uint64_t seed) {
+    return !task.signature().host && task.draws(phase, seed, 0).empty();
+}
+
+}  // namespace
+
+std::optional<evolve::SolvedTest> Coordinator::test_of(std::uint64_t generation) const {
+    const bool asked = experiment_.stop.solved && experiment_.has_last_task(generation);
+    return asked ? experiment_.task_at(generation)->solved() : std::nullopt;
+}
+
+bool Coordinator::test_leader(const Generation& generation, const Leader& leader,
+                              const evolve::SolvedTest& test, GenerationReport& report,
+                              std::optional<double>& reached) {
+    const evolve::BirthId origin = leader.champion.origin;
+    if (leader.champion.fitness < test.candidate ||
+        (report.tests.count > 0 && report.tests.origin == origin &&
+         repeats(*experiment_.task_at(report.generation), test.phase, experiment_.seed))) {
+        return true;
+    }
+    const auto genome = grown(generation, leader);
+    if (!genome || !judge(*genome, origin, test.phase, report.generation, reached)) {
+        return false;
+    }
+    ++report.tests.count;
+    report.tests.origin = origin;
+    return true;
+}
+
+std::vector<std::uint64_t> Coordinator::other_candidates(const Generation& generation,
+                                                         const Leader& leader, double worth) const {
+    const evolve::Scores& scores = generation.results.scores;
+    const evolve::Strategy& strategy = *generation.round->strategy;
+    std::vector<std::uint64_t> worthy;
+    for (std::uint64_t position = 0; position < scores.size(); ++position) {
+        if (scores.valid(position) && scores.fitness[position] >= worth) {
+            worthy.push_back(position);
+        }
+    }
+    std::ranges::stable_sort(worthy, std::ranges::greater{},
+                             [&](std::uint64_t position) { return scores.fitness[position]; });
+    // The leader, who is tested already, may be among them or one of before.
+    std::vector<std::uint64_t> others;
+    for (const std::uint64_t position : worthy) {
+        if (others.size() + 1 >= experiment_.stop.candidates) {
+            break;
+        }
+        const evolve::Birth birth = strategy.birth(position);
+        if (position != leader.position && evolve::origin_of(strategy, birth) == birth.id) {
+            others.push_back(position);
+        }
+    }
+    return others;
+}
+
+bool Coordinator::test_candidates(const Generation& generation, Leader& leader,
+                                  GenerationReport& report) {
+    const auto test = test_of(report.generation);
+    if (!test) {
+        return true;
+    }
+    if (test->phase == evolve::Phase::train) {
+        report.tests.passed = leader.champion.fitness >= std::max(test->candidate, test->passes);
+        return true;
+    }
+    std::optional<double> best;
+    if (!test_leader(generation, leader, *test, report, best)) {
+        return false;
+    }
+    const double unknown = evolve::worst_fitness;
+    for (const std::uint64_t position : other_candidates(generation, leader, test->candidate)) {
+        const Leader other{challenger_of(generation, position), position};
+        std::optional<double> reached;
+        const auto genome = grown(generation, other);
+        if (!genome ||
+            !judge(*genome, other.champion.origin, test->phase, report.generation, reached)) {
+            return false;
+        }
+        ++report.tests.count;
+        if (reached.value_or(unknown) >= std::max(test->passes, best.value_or(unknown)) &&
+            (!best || *reached > *best)) {
+            best = reached;
+            leader = other;
+        }
+    }
+    report.tests.passed = best.value_or(unknown) >= test->passes;
+    return true;
+}
+
+}  // namespace cambrian::distributed
