@@ -91,7 +91,7 @@ class Generator::Implementation {
         TextRows texts(prompts, networks_, longest_, settings, observer);
         batch_ = {.prompts = static_cast<std::int64_t>(prompts.size()), .networks = networks_};
         if (texts.empty()) return {};
-        block_ = settings.block;
+        block_ = first_block(texts, settings);
         begin(texts);
         try {
             settings.cache ? continue_cached(texts) : continue_whole(texts);
@@ -107,6 +107,15 @@ class Generator::Implementation {
     const GenerationTimes& times() const { return times_; }
 
   private:
+    /// On a device a program of another size takes longer to compile than steps do to read what is
+    /// not used yet.
+    std::int64_t first_block(const TextRows& texts, const GenerationSettings& settings) const {
+        constexpr std::int64_t most_of_device = 1024;
+        if (host_puts_) return settings.block;
+        const std::int64_t wanted = texts.longest() + std::min(settings.max_tokens, most_of_device);
+        return std::max(settings.block, std::min(wanted, most_of_device));
+    }
+
     /// What all programs of a run share.
     void begin(const TextRows& texts) {
         const Stopwatch watch(times_.prepare_seconds);

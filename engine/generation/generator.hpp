@@ -73,9 +73,9 @@ using TokenObserver = std::function<bool(const NewToken&)>;
 /// (under fast math, but for ties that rounding decides). Under strict math a run with a cache and
 /// one without are equal in every bit for texts that no window of attention cuts.
 ///
-/// Caches begin with `block` positions and grow as texts do: to twice as many, then by 128, then by
-/// an eighth. Networks with other states (recurrent layers, backward links) read prompts step by
-/// step.
+/// Caches begin with `block` positions, on a device with as many as texts may become, up to 1,024,
+/// and grow as texts do: to twice as many, then by 128, then by an eighth. Networks with other
+/// states (recurrent layers, backward links) read prompts step by step.
 class Generator {
   public:
     /// @param weights of each network, in the order of Network::weights().

@@ -314,7 +314,8 @@ struct MatmulEpilogueAttribute {
     bool activation = false;
     std::optional<ProductCodes> codes{};
     ActivationSet set = ActivationSet::common;  ///< Of the codes.
-    /// The product is a packed_matmul; then `product` transposes right, and there are no codes.
+    /// The product is a packed_matmul; then `product` transposes right, perhaps left, too, and
+    /// there are no codes.
     std::optional<PackedAttribute> packed{};
     bool operator==(const MatmulEpilogueAttribute&) const = default;
 };

@@ -155,7 +155,9 @@ def print_greedy(options, network, prompt, more):
               for cache in ([], ["--no-cache"])]
     print(f"greedy texts of {options.tokens} tokens are {'equal' if greedy[0][0] == greedy[1][0] else 'DIFFERENT'}")
     for name, (_, speed) in zip(("with", "without"), greedy):
-        print(f"{name} a cache: {speed['tokens_per_second']:.1f} tokens/s", flush=True)
+        steps = sorted(seconds for _, seconds in speed["steps"])
+        print(f"{name} a cache: {speed['tokens_per_second']:.1f} tokens/s, {1 / steps[len(steps) // 2]:.1f} at the median "
+              "step (the first steps of a program compile kernels)", flush=True)
 
 
 def print_steps(kv_heads, early, late):

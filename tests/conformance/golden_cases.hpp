@@ -36,7 +36,9 @@ void expect_golden_number_formats(Backend& backend);
 /// Codes, scales and zero points of the matrices of weight_formats.safetensors, as weights are
 /// encoded and decoded on the host, bit for bit.
 void expect_golden_weight_formats();
+/// Of each format those that it has by itself, or all.
+enum class ScaleChoices { own, all };
 /// What a backend unpacks of those codes, for formats that are packed.
-void expect_golden_unpacked(Backend& backend);
+void expect_golden_unpacked(Backend& backend, ScaleChoices which = ScaleChoices::all);
 
 }  // namespace cambrian::test

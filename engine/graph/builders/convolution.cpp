@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "cambrian/engine/graph/builders/conv_as_matmul.hpp"
-#include "cambrian/engine/graph/builders/conv_of_codes.hpp"
 #include "cambrian/engine/graph/builders/movement.hpp"
 #include "cambrian/engine/graph/builders/reduce.hpp"
 #include "cambrian/engine/graph/graph_errors.hpp"

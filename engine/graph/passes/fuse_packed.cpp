@@ -9,17 +9,21 @@
 namespace cambrian {
 namespace {
 
+bool unpacks(const Node& node) {
+    return node.op == Op::unpack;
+}
+
 bool holds_packed(const Graph& graph) {
     return std::ranges::any_of(graph.nodes(), [](const Node& node) {
         const ScanAttribute* loop = loop_of(node);
-        return node.op == Op::unpack || (loop != nullptr && holds_packed(*loop->body));
+        return unpacks(node) || (loop != nullptr && holds_packed(*loop->body));
     });
 }
 
 /// The unpack that makes an operand, or null.
 const Node* unpacked(const Graph& graph, ValueId operand) {
     const Node& producer = graph.producer(operand);
-    return producer.op == Op::unpack ? &producer : nullptr;
+    return unpacks(producer) ? &producer : nullptr;
 }
 
 /// The unpack whose rows are the weights of the outputs of a convolution, or null.
@@ -41,7 +45,8 @@ bool multiplies_rows(const Graph& graph, const Node& node) {
 }
 
 bool convolves(const Node& node) {
-    return node.op == Op::conv && !std::get<ConvAttribute>(node.attributes).packed;
+    const auto* conv = std::get_if<ConvAttribute>(&node.attributes);
+    return conv != nullptr && !conv->packed;
 }
 
 /// Whether it gathers whole rows.

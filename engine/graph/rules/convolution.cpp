@@ -5,7 +5,6 @@
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
 #include "cambrian/engine/graph/builders/contraction.hpp"
 #include "cambrian/engine/graph/builders/conv_as_matmul.hpp"
-#include "cambrian/engine/graph/builders/conv_of_codes.hpp"
 #include "cambrian/engine/graph/builders/convolution.hpp"
 #include "cambrian/engine/graph/builders/movement.hpp"
 #include "cambrian/engine/graph/builders/reduce.hpp"

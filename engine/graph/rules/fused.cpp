@@ -7,6 +7,7 @@
 #include "cambrian/engine/graph/builders/activation.hpp"
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
 #include "cambrian/engine/graph/builders/contraction.hpp"
+#include "cambrian/engine/graph/builders/movement.hpp"
 #include "cambrian/engine/graph/graph_copy.hpp"
 #include "cambrian/engine/graph/graph_errors.hpp"
 #include "cambrian/engine/graph/number_format.hpp"
@@ -53,10 +54,11 @@ OperandInfos packed_product(const OperandInfos& operands, const MatmulEpilogueAt
 Shape product_shape(const OperandInfos& operands, const MatmulEpilogueAttribute& linear) {
     if (!linear.packed)
         return shape_rule::matmul(ProductOperands(operands, linear).infos(), linear.product, 0);
-    if (linear.codes || linear.product != MatmulAttribute{.transpose_right = true})
+    if (linear.codes || !linear.product.transpose_right)
         reject("a packed matrix is not multiplied like that",
                "transpose the right operand, and have numbers on the left");
-    return shape_rule::packed_matmul(packed_product(operands, linear), *linear.packed, 0);
+    return shape_rule::packed_product_shape(packed_product(operands, linear), *linear.packed,
+                                            linear.product.transpose_left);
 }
 
 void check_epilogue(const MatmulEpilogueAttribute& linear, const OperandInfos& operands,
@@ -167,6 +169,7 @@ std::vector<Var> lower_matmul_epilogue(Graph& graph, std::span<const Var> operan
     if (linear.codes)
         product = {decode(product[0], linear.codes->format, linear.codes->left_length),
                    decode(product[1], linear.codes->format, linear.codes->right_length)};
+    if (linear.packed && linear.product.transpose_left) product[0] = transpose(product[0]);
     Var value = linear.packed ? graph.add(Op::packed_matmul, product, *linear.packed)
                               : graph.add(Op::matmul, product, linear.product);
     if (linear.bias) value = value + operands[next++];

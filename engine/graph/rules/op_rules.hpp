@@ -53,6 +53,8 @@ Shape decode(const OperandInfos&, const Attributes&, std::size_t);
 Shape unpack(const OperandInfos&, const Attributes&, std::size_t);
 /// That of the matrix whose parts begin at an operand, which are checked; others may follow.
 Shape packed_matrix(const OperandInfos&, std::size_t first, const PackedAttribute&);
+/// That of x, transposed or not, times the matrix whose parts come after it.
+Shape packed_product_shape(const OperandInfos&, const PackedAttribute&, bool transposed);
 Shape packed_matmul(const OperandInfos&, const Attributes&, std::size_t);
 Shape take_along_axis(const OperandInfos&, const Attributes&, std::size_t);
 Shape scatter_add_along_axis(const OperandInfos&, const Attributes&, std::size_t);

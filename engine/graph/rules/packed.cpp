@@ -87,10 +87,17 @@ ValueType type_rule::unpack(const OperandInfos& operands, const Attributes&, std
 
 Shape shape_rule::packed_matmul(const OperandInfos& operands, const Attributes& attributes,
                                 std::size_t) {
+    return packed_product_shape(operands, attribute<PackedAttribute>(attributes), false);
+}
+
+Shape shape_rule::packed_product_shape(const OperandInfos& operands, const PackedAttribute& packed,
+                                       bool transposed) {
     if (operands.size() < 2) reject("it lacks operands", "pass rows and a packed matrix");
-    const auto& packed = attribute<PackedAttribute>(attributes);
     const Shape matrix = matrix_shape(operands, 1, packed);
-    const Shape& x = operands[0].shape;
+    Shape x = operands[0].shape;
+    if (transposed && x.rank() >= 2)
+        x = with_extent(with_extent(x, x.rank() - 1, operands[0].shape[-2]), x.rank() - 2,
+                        operands[0].shape[-1]);
     if (matrix.rank() != 2)
         reject("the packed matrix has rank " + std::to_string(matrix.rank()), "pass one of rank 2");
     if (x.rank() < 2 || x[-1] != packed.length)

@@ -12,6 +12,7 @@ namespace cambrian::gpu {
 namespace {
 
 /// As in shaders/matmul/matmul_tiles.glsl.
+constexpr std::uint32_t loads_along_rows = 1;
 constexpr std::uint32_t vector_loads = 2;
 
 /// Products with a matrix that stays in its codes: those of few rows by kernels that read codes
@@ -29,9 +30,11 @@ class PackedMatmulKernel : public Kernel {
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         const MatmulOperands::Size size = operands_.size(frame);
         // A software device has no tiles, because it compiles for longer than it computes.
-        const bool is_few = operands_.k() > max_turns(resources_) ||
-                            (resources_.matmul_tile.empty() &&
-                             (size.m <= FewRows::max_rows || resources_.device.limits().software));
+        const bool is_few =
+            !is_transposed() &&
+            (operands_.k() > max_turns(resources_) ||
+             (resources_.matmul_tile.empty() &&
+              (size.m <= FewRows::max_rows || resources_.device.limits().software)));
         if (is_few && in_chains_)
             chains_.record(recorder, frame, operands_, size);
         else if (is_few && few_rows_.fits())
@@ -41,6 +44,17 @@ class PackedMatmulKernel : public Kernel {
     }
 
   private:
+    /// Of x, as of convolutions: only tiles read that.
+    [[nodiscard]] bool is_transposed() const { return operands_.epilogue().product.transpose_left; }
+
+    /// How tiles of x are read. A software device has one pipeline for every layout, because it
+    /// compiles for longer than it computes.
+    [[nodiscard]] std::uint32_t left_load(const Frame& frame) const {
+        if (resources_.device.limits().software && resources_.matmul_tile.empty()) return 0;
+        return (is_transposed() ? loads_along_rows : 0U) |
+               (operands_.left_aligned(frame) ? vector_loads : 0U);
+    }
+
     void tiles(vulkan::Recorder& recorder, const Frame& frame,
                const MatmulOperands::Size& size) const {
         const MatmulTile& tile = tile_for(size);
@@ -52,7 +66,7 @@ class PackedMatmulKernel : public Kernel {
                                    tile.depth,
                                    tile.thread_rows,
                                    tile.thread_columns,
-                                   operands_.left_aligned(frame) ? vector_loads : 0U,
+                                   left_load(frame),
                                    0U,
                                    activation_constant(operands_.epilogue()),
                                    format_.kind,

@@ -5,7 +5,7 @@
 //            6-10 words between individuals of left, right, result, bias, code,
 //            11 flags, 12 number of batch axes, 13 individuals, 14 words of one result of several
 // A batch axis is three words: extent, words between matrices of left and of right. A packed right matrix
-// (MATMUL_PACKED) has no axes, but
+// (MATMUL_PACKED) has no axes (left matrices of an individual follow each other, as results do), but
 //   address  6 scales, 7 zero points
 //   word     12 and 14 words between those of individuals
 
@@ -37,7 +37,10 @@ Product locate(uint individual, uint matrix) {
     product.left = push.address[0] + individual_bytes(individual, push.word[6]);
     product.right = push.address[1] + individual_bytes(individual, push.word[7]);
     product.result = push.address[2] + individual_bytes(individual, push.word[8]);
-#ifndef MATMUL_PACKED
+#ifdef MATMUL_PACKED
+    product.left += uint64_t(matrix) * uint64_t(push.word[0]) * uint64_t(push.word[2]) * 4UL;
+    product.result += uint64_t(matrix) * uint64_t(push.word[0]) * uint64_t(push.word[1]) * 4UL;
+#else
     product.result += uint64_t(matrix) * uint64_t(push.word[14]) * 4UL;
     Words axes = Words(push.address[5]);
     uint rest = matrix;

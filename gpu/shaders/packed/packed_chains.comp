@@ -8,9 +8,9 @@
 #include "cambrian/gpu/shaders/matmul/matmul.glsl"
 
 // Products of few rows with a matrix in codes whose sums are long, in fast math: chains (chains.glsl) are added up
-// side by side. Four neighbours read four rows of the matrix together, each a piece of each row, and have a chain
-// each; 32 neighbours have 32 rows, and parts of a workgroup different groups of chains. Codes are read a piece ahead
-// of the sums, and x stands in shared memory. The tile is `rows` by 32 columns. Push as in matmul.glsl, but for words
+// side by side. Four neighbours read `own_rows` rows of the matrix together, each a piece of each row, and have a
+// chain each; 32 neighbours are one part of a workgroup, and parts have different groups of chains. Codes are read a
+// piece ahead of the sums, and x stands in shared memory. The tile is `rows` by 8 `own_rows` columns. Push as in matmul.glsl, but for words
 // 5 and 13: this dispatch adds the groups from the one up to the other to those before.
 
 layout(constant_id = 1) const uint packed_kind = 0U;
@@ -23,16 +23,16 @@ layout(constant_id = 7) const uint with_vectors = 0U;      // Rows of codes are 
 layout(constant_id = 8) const uint with_x_vectors = 0U;    // Rows of x are.
 layout(constant_id = 9) const uint with_activation = 0U;   // 1: a common one, 2: any.
 layout(constant_id = 10) const uint with_halves = 0U;      // The device unpacks subnormal halves.
+layout(constant_id = 11) const uint own_rows = 4U;         // Of the matrix.
 #include "cambrian/gpu/shaders/packed/packed.glsl"
 #include "cambrian/gpu/shaders/packed/halves.glsl"
 #include "cambrian/gpu/shaders/packed/packed_product.glsl"
 #include "cambrian/gpu/shaders/packed/chains.glsl"
 #include "cambrian/gpu/shaders/matmul/epilogue.glsl"
 
-const uint own_rows = 4U;  // Of the matrix.
-
-const uint columns = 32U;
-const uint threads = columns * parts;
+const uint lanes = 32U;  // Of a part.
+const uint columns = lanes / chains * own_rows;
+const uint threads = lanes * parts;
 const uint elements = rows * columns;
 const uint own_elements = (elements + threads - 1U) / threads;
 const uint piece_quads = piece / 4U;
@@ -257,9 +257,9 @@ void main() {
     uint individual = tile / push.word[3];
     matrix = packed_rows(individual);
     left = push.address[0] + individual_bytes(individual, push.word[6]);
-    uint part = gl_LocalInvocationIndex / columns;
+    uint part = gl_LocalInvocationIndex / lanes;
     uint chain = gl_LocalInvocationIndex % chains;
-    uint own_column = gl_LocalInvocationIndex % columns / chains * own_rows;
+    uint own_column = gl_LocalInvocationIndex % lanes / chains * own_rows;
     [[unroll]] for (uint own = 0U; own < own_rows; ++own) {
         own_row[own] = min(first_column + own_column + own, push.word[1] - 1U);
         own_words[own] = matrix.words + 4UL * uint64_t(own_row[own] * packed_row_words(matrix));

@@ -107,9 +107,9 @@ TEST(FusePacked, ConvolutionsReadCodes) {
     EXPECT_EQ(std::get<ConvAttribute>(found->attributes).packed, packed);
     EXPECT_EQ(fused.operands(*found).size(), 5U);
     verify(fused);
-    // Without a kernel of its own it is a product of codes, and with many groups decodes few.
+    // Without a kernel of its own it is a product of codes.
     const Graph lowered = optimize(graph, {.has_kernel = [](Op op) { return op != Op::conv; }});
-    EXPECT_EQ(count(lowered, Op::packed_matmul), 1);
+    EXPECT_EQ(count(lowered, Op::matmul_epilogue), 1);
     EXPECT_EQ(count(lowered, Op::unpack), 0);
 }
 
