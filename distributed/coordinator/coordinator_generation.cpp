@@ -277,6 +277,9 @@ bool Coordinator::judge_champion(const Generation& generation, GenerationReport&
     if (!leader) {
         return true;
     }
+    if (!test_candidates(generation, *leader, report)) {
+        return false;
+    }
     const std::uint64_t every = experiment_.validation.every;
     const bool due = every > 0 && (report.generation + 1) % every == 0;
     if (signature_.validates && due) {
@@ -286,7 +289,7 @@ bool Coordinator::judge_champion(const Generation& generation, GenerationReport&
             return false;
         }
     }
-    return test_candidates(generation, *leader, report) && challenge(generation, *leader, report);
+    return challenge(generation, *leader, report);
 }
 
 bool Coordinator::judge(const SharedIndividual& genome, evolve::BirthId origin, evolve::Phase phase,

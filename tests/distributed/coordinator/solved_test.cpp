@@ -131,6 +131,7 @@ TEST(Solved, OfSeveralCandidatesTheBestInItsTestSolves) {
     Experiment alone = solvable_cart_pole(place.path() / "alone", any_fitness, passes);
     Experiment several = solvable_cart_pole(place.path() / "several", any_fitness, passes);
     several.stop.candidates = 6;
+    several.validation.every = 1;
     const RunResult first = launch(alone, {}).result;
     const RunResult second = launch(several, {}).result;
     ASSERT_EQ(second.reason, StopReason::solved);
@@ -139,6 +140,8 @@ TEST(Solved, OfSeveralCandidatesTheBestInItsTestSolves) {
     EXPECT_LE(second.last.tests.count, 6 * (second.last.generation + 1));
     const double reached = fitness_of_best(several, Phase::validation, second.last.generation);
     EXPECT_GE(reached, passes);
+    // What its generation has validated is that network, too.
+    EXPECT_EQ(read_network(several.directory / "best.cmb").validated, reached);
     // With the mark where it came to, nobody but that network passes.
     Experiment again = solvable_cart_pole(place.path() / "again", any_fitness, reached);
     again.stop.candidates = 6;
