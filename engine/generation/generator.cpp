@@ -91,7 +91,8 @@ class Generator::Implementation {
         TextRows texts(prompts, networks_, longest_, settings, observer);
         batch_ = {.prompts = static_cast<std::int64_t>(prompts.size()), .networks = networks_};
         if (texts.empty()) return {};
-        block_ = first_block(texts, settings);
+        block_ = settings.block;
+        first_cache_ = first_cache(texts, settings);
         begin(texts);
         try {
             settings.cache ? continue_cached(texts) : continue_whole(texts);
@@ -107,13 +108,13 @@ class Generator::Implementation {
     const GenerationTimes& times() const { return times_; }
 
   private:
-    /// On a device a program of another size takes longer to compile than steps do to read what is
-    /// not used yet.
-    std::int64_t first_block(const TextRows& texts, const GenerationSettings& settings) const {
+    /// Positions that the first cache has at least. On a device a program of another size takes
+    /// longer to compile than steps do to read what is not used yet.
+    std::int64_t first_cache(const TextRows& texts, const GenerationSettings& settings) const {
         constexpr std::int64_t most_of_device = 1024;
-        if (host_puts_) return settings.block;
-        const std::int64_t wanted = texts.longest() + std::min(settings.max_tokens, most_of_device);
-        return std::max(settings.block, std::min(wanted, most_of_device));
+        if (host_puts_) return 0;
+        return std::min(texts.longest() + std::min(settings.max_tokens, most_of_device),
+                        most_of_device);
     }
 
     /// What all programs of a run share.
@@ -196,7 +197,8 @@ class Generator::Implementation {
     /// Caches for so many positions, with what they had.
     void hold(std::int64_t positions) {
         if (positions <= capacity_ || (capacity_ > 0 && !has_caches())) return;
-        const std::int64_t before = std::exchange(capacity_, capacity(positions, block_, longest_));
+        const std::int64_t wanted = std::max(positions, first_cache_);
+        const std::int64_t before = std::exchange(capacity_, capacity(wanted, block_, longest_));
         std::optional<Network> grown(generation_graphs::with_cache(network_, capacity_));
         std::swap(cached_, grown);
         std::map<std::string, std::unique_ptr<Buffer>> larger;
@@ -341,6 +343,7 @@ class Generator::Implementation {
     // Of the run.
     Batch batch_;
     std::int64_t block_ = 0;
+    std::int64_t first_cache_ = 0;
     std::int64_t capacity_ = 0;
     std::optional<Network> cached_;
     std::map<std::string, std::unique_ptr<Buffer>> buffers_;

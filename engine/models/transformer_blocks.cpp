@@ -68,7 +68,8 @@ double scaling_number(const nlohmann::json& rope, const char* key, double usual)
 
 void read_original(LanguageModel& model, const nlohmann::json& rope) {
     const double original = scaling_number(rope, "original_max_position_embeddings");
-    if (!(original >= 1.0 && original <= static_cast<double>(largest_count)))
+    if (!(original >= 1.0 && original <= static_cast<double>(largest_count) &&
+          original == std::floor(original)))
         throw InputError("\"original_max_position_embeddings\" is " +
                          json_text::shown(rope["original_max_position_embeddings"]) +
                          " (it is a count of positions) mend it");
@@ -173,6 +174,19 @@ void write_rotary(const LanguageModel& model, nlohmann::ordered_json& config) {
     config["rope_scaling"] = std::move(rope);
 }
 
+namespace {
+
+/// As far as a model is made to see: configurations may have left the length from before their
+/// positions were scaled.
+std::int64_t positions_of(const LanguageModel& model) {
+    const double scaled =
+        static_cast<double>(model.rope_factor) * static_cast<double>(model.rope_original);
+    return std::max(model.positions, static_cast<std::int64_t>(
+                                         std::min(scaled, static_cast<double>(largest_count))));
+}
+
+}  // namespace
+
 std::vector<AnyLayer> gated_transformer(const LanguageModel& model) {
     const auto norm = [&] { return RmsNorm{.features = model.features, .epsilon = model.epsilon}; };
     const auto block = [&](AnyLayer layer) {
@@ -201,7 +215,7 @@ std::vector<AnyLayer> gated_transformer(const LanguageModel& model) {
         attention.rope_yarn = model.rope_yarn;
         attention.rope_truncate = model.rope_truncate;
         attention.rope_gain = model.rope_gain;
-        attention.window = model.sliding > 0 ? model.sliding : model.positions;
+        attention.window = model.sliding > 0 ? model.sliding : positions_of(model);
         layers.emplace_back(block(attention));
         layers.emplace_back(block(
             Swiglu{.features = model.features, .hidden = model.hidden, .bias = model.mlp_bias}));

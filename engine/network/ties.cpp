@@ -95,6 +95,8 @@ std::optional<Tie> tie_of(const AnyLayer& layer) {
     const bool known =
         std::ranges::find(lenders, tie.parameter, &Lender::parameter) != lenders.end();
     if (!known || tie.slot < 0 || tie.slot >= largest_grid) return std::nullopt;
+    // One name for one tensor: no zeros in front.
+    if (*name != tie_name(tie.slot, tie.parameter)) return std::nullopt;
     return tie;
 }
 

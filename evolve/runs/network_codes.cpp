@@ -83,6 +83,10 @@ std::vector<std::uint8_t> take_zero_points(Safetensors& content, const std::stri
     const std::vector<std::uint8_t> stored = bytes_of(take(
         content, name, StoredType::u8, Shape{groups, std::max<std::int64_t>(bits / 8, 1)}, source));
     if (bits >= 8) return stored;
+    if (std::ranges::any_of(stored, [&](std::uint8_t each) { return each >> bits != 0; }))
+        throw InputError(
+            fmt::format("{}: a zero point of \"{}\" is no code of {} (it has more bits) mend it",
+                        source, shortened(name), cambrian::name(matrix.scheme.dtype)));
     std::vector<std::uint8_t> codes;
     for (std::size_t group = 0; group < stored.size(); ++group) {
         const auto place = static_cast<std::size_t>(bits) * group;

@@ -128,6 +128,7 @@ TEST(Schema, HasADefaultForWhatHasOne) {
                                                 "network.links[].from",
                                                 "network.links[].to",
                                                 "network.input",
+                                                "run.stop.candidates",
                                                 "network.build.type",
                                                 "mutation.layers[].type",
                                                 "mutation.layers[].gate",

@@ -178,7 +178,9 @@ TEST_F(ModelConversion, YarnHasWhatIsUsualWhereAConfigDoesNotSay) {
     const NetworkFile file = read_network(path("again.cmb"));
     const auto& residual = std::get<Residual>(file.genome.blueprint.slots[1]->layer.variant());
     const auto& attention = std::get<MultiHeadAttention>(residual.layers[1].variant());
-    EXPECT_EQ(attention.rope_original, 64);
+    // It was written to see as far as it was scaled, and sees as far again.
+    EXPECT_EQ(attention.rope_original, 160);
+    EXPECT_EQ(attention.window, 640);
     EXPECT_EQ(attention.rope_low, 1.0F);
     EXPECT_EQ(attention.rope_high, 32.0F);
     EXPECT_TRUE(attention.rope_truncate);

@@ -19,6 +19,8 @@ constexpr std::int64_t part_multiplications = 262144;
 constexpr std::int64_t strip_numbers = 32768;
 /// Windows that share what was decoded, or more.
 constexpr std::int64_t windows_of_a_strip = 256;
+/// Words of the channels of images that share it, or one image.
+constexpr std::int64_t most_plane_words = 262144;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
@@ -60,14 +62,16 @@ class ConvKernel : public Kernel {
             strip_outputs_ = std::clamp<std::int64_t>(
                 strip_numbers / std::max<std::int64_t>(depth(), 1), 1, outputs_);
         }
-        context.owner.part_scratch(decoded_words() + (is_product() ? gemm_.enough_words() : words));
+        place_images(words);
+        context.owner.part_scratch(is_product() ? decoded_words() + gemm_.enough_words()
+                                                : sums_offset_ + words - plane_words_);
         const std::int64_t multiplications =
             outputs_ * geometry_.windows() * static_cast<std::int64_t>(offsets_.size());
         part_matrices_ =
             divide_up(part_multiplications, std::max<std::int64_t>(multiplications, 1));
-        if (packed_ && conv_.groups == 1) {
-            part_matrices_ =
-                std::max(part_matrices_, divide_up(windows_of_a_strip, geometry_.windows()));
+        if (packed_) {
+            const std::int64_t images = std::max(divide_up(part_matrices_, conv_.groups), images_);
+            part_matrices_ = images * conv_.groups;
         }
     }
 
@@ -99,33 +103,60 @@ class ConvKernel : public Kernel {
     /// Matrices of all individuals, one after another.
     void run_matrices(const Frame& frame, std::int64_t first, std::int64_t end,
                       float* scratch) const {
-        while (first < end) {
-            const std::int64_t group = first % matrices_ % conv_.groups;
-            const std::int64_t next = packed_ ? end_of_weights(first, end) : first + 1;
-            for (std::int64_t output = 0; output < outputs_; output += strip_outputs_) {
-                Strip strip{.first = output,
-                            .outputs = std::min(strip_outputs_, outputs_ - output)};
-                const std::int64_t row = group * outputs_ + output;
-                if (packed_) {
-                    decode_rows(packed_->packed(), packed_->rows(frame, first / matrices_), row,
-                                strip.outputs, scratch);
-                    strip.weights = scratch;
-                } else {
-                    strip.weights = frame.at<float>(weights_) +
-                                    first / matrices_ * weights_.stride + row * depth();
-                }
-                for (std::int64_t matrix = first; matrix < next; ++matrix) {
-                    run_matrix(frame, matrix, strip, scratch + decoded_words());
-                }
+        if (!packed_) {
+            for (std::int64_t matrix = first; matrix < end; ++matrix) {
+                const std::int64_t row = matrix % matrices_ % conv_.groups * outputs_;
+                const float* weights =
+                    frame.at<float>(weights_) + matrix / matrices_ * weights_.stride;
+                write_planes(frame, matrix, scratch);
+                run_matrix(frame, matrix, {weights + row * depth(), 0, outputs_}, scratch,
+                           scratch + sums_offset_);
             }
-            first = next;
+            return;
+        }
+        for (std::int64_t next = first; first < end; first = next) {
+            next = std::min(end, first + images_ * conv_.groups);
+            if (!packed_->shared()) next = std::min(next, (first / matrices_ + 1) * matrices_);
+            for (std::int64_t group = 0; group < conv_.groups; ++group) {
+                run_coded(frame, first + group, next, scratch);
+            }
         }
     }
 
-    /// Up to where matrices have the weights of the first.
-    [[nodiscard]] std::int64_t end_of_weights(std::int64_t first, std::int64_t end) const {
-        if (conv_.groups > 1) return first + 1;
-        return packed_->shared() ? end : std::min(end, (first / matrices_ + 1) * matrices_);
+    /// The images of one group that have the same weights, from a matrix on.
+    void run_coded(const Frame& frame, std::int64_t first, std::int64_t end, float* scratch) const {
+        float* const planes = scratch + decoded_words();
+        const auto each = [&](auto&& visit) {
+            for (std::int64_t matrix = first, i = 0; matrix < end; matrix += conv_.groups, ++i) {
+                visit(matrix, planes + i * plane_words_);
+            }
+        };
+        each([&](std::int64_t matrix, float* own) { write_planes(frame, matrix, own); });
+        const std::int64_t row = first % matrices_ % conv_.groups * outputs_;
+        for (std::int64_t output = 0; output < outputs_; output += strip_outputs_) {
+            const Strip strip{scratch, output, std::min(strip_outputs_, outputs_ - output)};
+            decode_rows(packed_->packed(), packed_->rows(frame, first / matrices_), row + output,
+                        strip.outputs, scratch);
+            each([&](std::int64_t matrix, float* own) {
+                run_matrix(frame, matrix, strip, own, scratch + sums_offset_);
+            });
+        }
+    }
+
+    /// Decoded weights come first, then the planes of some images, then what is summed up.
+    void place_images(std::int64_t words) {
+        if (is_product()) {
+            plane_words_ = 0;
+        } else {
+            plane_words_ = outputs_ == 1 ? words : words - tiles_.max_rows * tile_columns();
+        }
+        if (packed_) {
+            const std::int64_t enough = divide_up(windows_of_a_strip, geometry_.windows());
+            images_ = plane_words_ == 0
+                          ? enough
+                          : std::clamp<std::int64_t>(most_plane_words / plane_words_, 1, enough);
+        }
+        sums_offset_ = decoded_words() + images_ * plane_words_;
     }
 
     [[nodiscard]] std::int64_t tile_columns() const { return tiles_.max_vectors * tiles_.lanes; }
@@ -143,8 +174,7 @@ class ConvKernel : public Kernel {
         run_rows_ = joins ? height : 1;
         run_length_ = joins ? joined : width;
         // The last vector of a run is read, not stored, beyond its end.
-        sums_offset_ = channels_ * planes_.words() + tile_columns();
-        return sums_offset_ + tiles_.max_rows * tile_columns();
+        return channels_ * planes_.words() + tile_columns() + tiles_.max_rows * tile_columns();
     }
     std::int64_t place_vectors() {
         constexpr std::int64_t lanes = 8;
@@ -159,8 +189,20 @@ class ConvKernel : public Kernel {
         return channels_ * planes_.words() + lanes;
     }
 
+    /// The channels of a matrix with what stands around them.
+    void write_planes(const Frame& frame, std::int64_t of_all, float* planes) const {
+        if (is_product()) {
+            return;
+        }
+        const float* x = frame.at<float>(x_) + of_all / matrices_ * x_.stride +
+                         of_all % matrices_ * channels_ * geometry_.elements();
+        for (std::int64_t channel = 0; channel < channels_; ++channel) {
+            planes_.write(x + channel * geometry_.elements(), planes + channel * planes_.words());
+        }
+    }
+
     void run_matrix(const Frame& frame, std::int64_t of_all, const Strip& strip,
-                    float* scratch) const {
+                    const float* planes, float* scratch) const {
         const std::int64_t individual = of_all / matrices_;
         const std::int64_t matrix = of_all % matrices_;
         const auto at = [&](const BufferView& ref) {
@@ -180,24 +222,21 @@ class ConvKernel : public Kernel {
             product(scratch, strip.weights, x, result);
             return;
         }
-        for (std::int64_t channel = 0; channel < channels_; ++channel) {
-            planes_.write(x, scratch + channel * planes_.words());
-            x += geometry_.elements();
-        }
         if (outputs_ == 1) {
-            ConvPlane{offsets_, strip.weights, scratch, bias, result}.run(vectors_, is_fused_);
+            ConvPlane{offsets_, strip.weights, planes, bias, result}.run(vectors_, is_fused_);
         } else {
-            multiply(scratch, strip, bias, result);
+            multiply(planes, strip, bias, scratch, result);
         }
     }
 
-    void multiply(float* scratch, const Strip& strip, const float* bias, float* result) const {
+    void multiply(const float* planes, const Strip& strip, const float* bias, float* sums,
+                  float* result) const {
         const auto& [depth, height, width] = geometry_.positions;
         for (std::int64_t z = 0; z < depth; ++z) {
             for (std::int64_t y = 0; y < height; y += run_rows_) {
-                const float* windows = scratch + z * planes_.slab() + y * planes_.row();
+                const float* windows = planes + z * planes_.slab() + y * planes_.row();
                 for (std::int64_t q = 0; q < run_length_; q += tile_columns()) {
-                    multiply_columns(windows, q, strip, bias, scratch + sums_offset_,
+                    multiply_columns(windows, q, strip, bias, sums,
                                      result + (z * height + y) * width);
                 }
             }
@@ -268,6 +307,8 @@ class ConvKernel : public Kernel {
     const ConvTiles& tiles_;
     std::vector<std::int64_t> offsets_;           ///< One for each channel and tap.
     std::int64_t run_rows_ = 1, run_length_ = 0;  ///< Windows that are multiplied as one row.
+    std::int64_t plane_words_ = 0;                ///< Of a matrix.
+    std::int64_t images_ = 1;                     ///< Whose planes are there at a time.
     std::int64_t sums_offset_ = 0;
     std::vector<ConvVector> vectors_;  ///< All windows, where there is one output.
     Gemm gemm_;

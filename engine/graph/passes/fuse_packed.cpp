@@ -68,11 +68,19 @@ bool reads_rows_alone(const Graph& body, ValueId input) {
     return reads;
 }
 
+/// Whether convolutions alone read an input.
+bool reads_weights_alone(const Graph& body, ValueId input) {
+    return std::ranges::all_of(body.nodes(), [&](const Node& node) {
+        return convolves(node) ||
+               std::ranges::find(body.operands(node), input) == body.operands(node).end();
+    });
+}
+
 /// The unpack whose codes a body may read in the place of an input.
 const Node* unpacked_for(const Graph& graph, ValueId outer, const Graph& body, ValueId inner) {
     if (!reads_rows_alone(body, inner)) return nullptr;
-    const Node* const matrix = unpacked(graph, outer);
-    return matrix != nullptr ? matrix : unpacked_weights(graph, outer);
+    if (const Node* const matrix = unpacked(graph, outer)) return matrix;
+    return reads_weights_alone(body, inner) ? unpacked_weights(graph, outer) : nullptr;
 }
 
 /// A scan that takes the codes of matrices which its steps read row by row: decoded before it, all
