@@ -36,7 +36,7 @@ struct StopSettings {
     std::uint64_t generations = std::numeric_limits<std::uint64_t>::max();
     double fitness = std::numeric_limits<double>::infinity();
     FitnessOf fitness_of = FitnessOf::best;
-    bool solved = false;  ///< When the best of a generation passes the test of the task.
+    bool solved = false;           ///< When the best of a generation passes the test of the task.
     std::uint64_t candidates = 1;  ///< Of the births of a generation, the fittest, that are tested.
     std::uint64_t evaluations = std::numeric_limits<std::uint64_t>::max();
     double seconds = std::numeric_limits<double>::infinity();  ///< Over all resumes.

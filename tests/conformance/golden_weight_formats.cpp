@@ -71,7 +71,7 @@ void each_golden_matrix(const std::function<void(const GoldenMatrix&)>& visit) {
             SCOPED_TRACE(prefix);
             const auto found = [&](const std::string& what) {
                 const auto place = file.tensors.find(prefix + what);
-                read += place == file.tensors.end() ? 0 : 1;
+                read += place == file.tensors.end() ? 0U : 1U;
                 return place == file.tensors.end() ? nullptr : &place->second;
             };
             const Dtype dtype = *dtype_named(format);
@@ -101,8 +101,9 @@ void expect_scalings(const GoldenMatrix& golden) {
     for (std::int64_t group = 0; group < groups; ++group) {
         const Scaling scaling = golden.matrix.scaling(group);
         scales.push_back(scaling.scale);
-        if (golden.zero_points != nullptr)
+        if (golden.zero_points != nullptr) {
             ASSERT_EQ(scaling.zero_point, whole(*golden.zero_points, group)) << "group " << group;
+        }
     }
     if (golden.scale != nullptr) expect_same_bits(scales, floats(*golden.scale));
 }
