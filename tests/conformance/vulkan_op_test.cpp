@@ -86,11 +86,11 @@ bool has_own_kernels(const OpCase& op_case) {
 /// The cases of every op, of those with kernels of their own a sample; a convolution of codes
 /// stays.
 std::vector<OpCase> cases_of_all_ops() {
-    return sample(op_cases(), 10, has_own_kernels);
+    return sample(op_cases(), 5, has_own_kernels);
 }
 
 std::vector<OpCase> few_cases() {
-    return sample(cases_of_all_ops(), 6, [](const OpCase&) { return true; });
+    return sample(cases_of_all_ops(), 3, [](const OpCase&) { return true; });
 }
 
 TEST_F(VulkanConformance, StrictMathEqualsTheReferenceInEveryBit) {
