@@ -39,6 +39,9 @@ bool Coordinator::test_leader(const Generation& generation, const Leader& leader
 
 std::vector<std::uint64_t> Coordinator::other_candidates(const Generation& generation,
                                                          const Leader& leader, double worth) const {
+    if (experiment_.stop.candidates == 1) {
+        return {};
+    }
     const evolve::Scores& scores = generation.results.scores;
     const evolve::Strategy& strategy = *generation.round->strategy;
     std::vector<std::uint64_t> worthy;
@@ -73,27 +76,27 @@ bool Coordinator::test_candidates(const Generation& generation, Leader& leader,
         report.tests.passed = leader.champion.fitness >= std::max(test->candidate, test->passes);
         return true;
     }
-    std::optional<double> best;
-    if (!test_leader(generation, leader, *test, report, best)) {
+    std::optional<double> reached;
+    if (!test_leader(generation, leader, *test, report, reached)) {
         return false;
     }
-    const double unknown = evolve::worst_fitness;
+    double best = reached.value_or(evolve::worst_fitness);
     for (const std::uint64_t position : other_candidates(generation, leader, test->candidate)) {
         const Leader other{challenger_of(generation, position), position};
-        std::optional<double> reached;
+        reached.reset();
         const auto genome = grown(generation, other);
         if (!genome ||
             !judge(*genome, other.champion.origin, test->phase, report.generation, reached)) {
             return false;
         }
         ++report.tests.count;
-        if (reached.value_or(unknown) >= std::max(test->passes, best.value_or(unknown)) &&
-            (!best || *reached > *best)) {
-            best = reached;
+        const double fitness = reached.value_or(evolve::worst_fitness);
+        if (fitness >= test->passes && fitness > best) {
+            best = fitness;
             leader = other;
         }
     }
-    report.tests.passed = best.value_or(unknown) >= test->passes;
+    report.tests.passed = best >= test->passes;
     return true;
 }
 

@@ -111,10 +111,10 @@ class Generator::Implementation {
     /// Positions that the first cache has at least. On a device a program of another size takes
     /// longer to compile than steps do to read what is not used yet.
     std::int64_t first_cache(const TextRows& texts, const GenerationSettings& settings) const {
-        constexpr std::int64_t most_of_device = 1024;
+        constexpr std::int64_t max_first_cache = 1024;
         if (host_puts_) return 0;
-        return std::min(texts.longest() + std::min(settings.max_tokens, most_of_device),
-                        most_of_device);
+        return std::min(texts.longest() + std::min(settings.max_tokens, max_first_cache),
+                        max_first_cache);
     }
 
     /// What all programs of a run share.

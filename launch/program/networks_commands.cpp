@@ -84,11 +84,12 @@ void CommandLine::add_infer() {
     add_overrides(sub, infer_.overrides);
 }
 
-/// What --template takes.
-static std::string chat_template_text() {
+/// How the chat that another option names becomes a text.
+static void add_chat_template(CLI::App& sub, std::string& name, CLI::Option* chat) {
     std::string text = "--chat: ";
     for (const ChatTemplate& each : chat_templates()) text += std::string(each.name) + ", ";
-    return text + "or a tokenizer_config.json whose template is one of them";
+    text += "or a tokenizer_config.json whose template is one of them";
+    sub.add_option("--template", name, text)->capture_default_str()->needs(chat);
 }
 
 void CommandLine::add_generate() {
@@ -120,9 +121,7 @@ void CommandLine::add_generate() {
                        "which the network answers; - for standard input")
             ->excludes(prompt)
             ->excludes(prompts);
-    sub.add_option("--template", generate_.chat_template, chat_template_text())
-        ->capture_default_str()
-        ->needs(chat);
+    add_chat_template(sub, generate_.chat_template, chat);
     sub.add_option("--max-tokens", settings.max_tokens, "Most tokens after a prompt")
         ->capture_default_str();
     sub.add_option("--temperature", sampling.temperature,
@@ -396,9 +395,7 @@ void CommandLine::add_tokenize() {
                        "--tokenizer their text is printed")
             ->excludes(input)
             ->excludes(bare);
-    sub.add_option("--template", tokenize_.chat_template, chat_template_text())
-        ->capture_default_str()
-        ->needs(chat);
+    add_chat_template(sub, tokenize_.chat_template, chat);
     sub.add_flag("--prompt", tokenize_.prompt, "--chat: end where the assistant speaks next")
         ->needs(chat);
     CLI::Option* train = sub.add_option("--train", tokenize_.train,

@@ -20,7 +20,7 @@ constexpr std::int64_t strip_numbers = 32768;
 /// Windows that share what was decoded, or more.
 constexpr std::int64_t windows_of_a_strip = 256;
 /// Words of the channels of images that share it, or one image.
-constexpr std::int64_t most_plane_words = 262144;
+constexpr std::int64_t max_plane_words = 262144;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
@@ -55,16 +55,15 @@ class ConvKernel : public Kernel {
                 offsets_.push_back(channel * planes_.words() + planes_.offset(tap));
             }
         }
-        const std::int64_t words = outputs_ == 1 ? place_vectors() : place_runs();
+        const std::int64_t sums = outputs_ == 1 ? place_vectors() : place_runs();
         gemm_ = {.m = outputs_, .n = geometry_.windows(), .k = channels_, .adds = conv_.bias};
         strip_outputs_ = outputs_;
         if (packed_) {
             strip_outputs_ = std::clamp<std::int64_t>(
                 strip_numbers / std::max<std::int64_t>(depth(), 1), 1, outputs_);
         }
-        place_images(words);
-        context.owner.part_scratch(is_product() ? decoded_words() + gemm_.enough_words()
-                                                : sums_offset_ + words - plane_words_);
+        place_images();
+        context.owner.part_scratch(sums_offset_ + (is_product() ? gemm_.enough_words() : sums));
         const std::int64_t multiplications =
             outputs_ * geometry_.windows() * static_cast<std::int64_t>(offsets_.size());
         part_matrices_ =
@@ -144,17 +143,15 @@ class ConvKernel : public Kernel {
     }
 
     /// Decoded weights come first, then the planes of some images, then what is summed up.
-    void place_images(std::int64_t words) {
+    void place_images() {
         if (is_product()) {
             plane_words_ = 0;
-        } else {
-            plane_words_ = outputs_ == 1 ? words : words - tiles_.max_rows * tile_columns();
         }
         if (packed_) {
             const std::int64_t enough = divide_up(windows_of_a_strip, geometry_.windows());
             images_ = plane_words_ == 0
                           ? enough
-                          : std::clamp<std::int64_t>(most_plane_words / plane_words_, 1, enough);
+                          : std::clamp<std::int64_t>(max_plane_words / plane_words_, 1, enough);
         }
         sums_offset_ = decoded_words() + images_ * plane_words_;
     }
@@ -164,7 +161,7 @@ class ConvKernel : public Kernel {
     /// A window of one element everywhere: the channels are the windows as they lie.
     [[nodiscard]] bool is_product() const { return is_fused_ && geometry_.is_identity(); }
 
-    /// Both return the words of scratch.
+    /// Both return the words of sums.
     std::int64_t place_runs() {
         const auto& [depth, height, width] = geometry_.positions;
         const std::int64_t joined = (height - 1) * planes_.row() + width;
@@ -174,7 +171,8 @@ class ConvKernel : public Kernel {
         run_rows_ = joins ? height : 1;
         run_length_ = joins ? joined : width;
         // The last vector of a run is read, not stored, beyond its end.
-        return channels_ * planes_.words() + tile_columns() + tiles_.max_rows * tile_columns();
+        plane_words_ = channels_ * planes_.words() + tile_columns();
+        return tiles_.max_rows * tile_columns();
     }
     std::int64_t place_vectors() {
         constexpr std::int64_t lanes = 8;
@@ -186,7 +184,8 @@ class ConvKernel : public Kernel {
                 vectors_.push_back({window + x, row * width + x, std::min(lanes, width - x)});
             }
         }
-        return channels_ * planes_.words() + lanes;
+        plane_words_ = channels_ * planes_.words() + lanes;
+        return 0;
     }
 
     /// The channels of a matrix with what stands around them.

@@ -105,12 +105,12 @@ std::optional<Var> channel_products(Var x, Var y, const ConvForm& form) {
     return x.graph->add(Op::conv, std::array{images, weights}, attribute);
 }
 
-/// Most pieces that weights are decoded in: each has a part of the result, which is put together.
-constexpr std::int64_t most_pieces = 16;
+/// Pieces that weights are decoded in: each has a part of the result, which is put together.
+constexpr std::int64_t max_pieces = 16;
 
-/// So many in each of at most `most_pieces`.
+/// So many in each of the pieces.
 std::int64_t in_piece(std::int64_t count) {
-    return (count + most_pieces - 1) / most_pieces;
+    return (count + max_pieces - 1) / max_pieces;
 }
 
 /// A matrix in codes.
@@ -118,13 +118,15 @@ struct CodedMatrix {
     std::vector<Var> parts;
     PackedAttribute packed;
 
-    [[nodiscard]] Var rows(std::int64_t first, std::int64_t count) const {
-        std::vector<Var> own;
-        for (const Var part : parts) own.push_back(slice(part, 0, first, count));
-        return unpack(own, packed);
+    [[nodiscard]] Var numbers() const { return unpack(parts, packed); }
+
+    [[nodiscard]] CodedMatrix rows(std::int64_t first, std::int64_t count) const {
+        CodedMatrix result{{}, packed};
+        for (const Var part : parts) result.parts.push_back(slice(part, 0, first, count));
+        return result;
     }
 
-    /// Some columns of some rows. Contract: the first is a multiple of 32, which begins a word and
+    /// Contract: the first is a multiple of 32, which begins a word and
     /// a block, and a word of zero points, or there is one of these for each row.
     [[nodiscard]] CodedMatrix columns(std::int64_t first, std::int64_t count) const {
         CodedMatrix result{{}, packed};
@@ -170,19 +172,19 @@ Var weights_of(Var numbers, const Shape& whole, std::int64_t outputs) {
     return reshape(numbers, Shape(std::span<const std::int64_t>(extents)));
 }
 
-/// Terms of a sum whose columns are read as they lie; very long sums are cut by kernels that read
-/// rows alone.
-constexpr std::int64_t most_terms = 65536;
+/// Terms of a sum whose columns are read as they lie; longer sums are cut by kernels that read rows
+/// alone.
+constexpr std::int64_t max_terms = 65536;
 
 /// The rows of codes of one group times its windows, [images, outputs, windows].
 Var product_of_group(const ConvForm& form, Var windows, const CodedMatrix& matrix) {
-    std::vector<Var> operands{reshape(windows, {form.images, form.depth, form.geometry.windows()})};
-    if (form.depth > most_terms) operands[0] = transpose(operands[0]);
+    const bool as_they_lie = form.depth <= max_terms;
+    const Var columns = reshape(windows, {form.images, form.depth, form.geometry.windows()});
+    std::vector<Var> operands{as_they_lie ? columns : transpose(columns)};
     operands.insert(operands.end(), matrix.parts.begin(), matrix.parts.end());
-    if (form.depth > most_terms)
-        return transpose(windows.graph->add(Op::packed_matmul, operands, matrix.packed));
     const MatmulEpilogueAttribute product{
-        .product = {.transpose_left = true, .transpose_right = true}, .packed = matrix.packed};
+        .product = {.transpose_left = as_they_lie, .transpose_right = true},
+        .packed = matrix.packed};
     return transpose(windows.graph->add(Op::matmul_epilogue, operands, product));
 }
 
@@ -243,15 +245,12 @@ Var products_of_codes(const ConvForm& form, Var columns, std::span<const Var> pa
     for (std::int64_t group = 0; group < form.conv.groups; group += at_once) {
         const std::int64_t groups = std::min(at_once, form.conv.groups - group);
         const Var windows = slice(columns, 1, group, groups);
+        const CodedMatrix own = matrix.rows(group * outputs, groups * outputs);
         if (groups == 1) {
-            CodedMatrix own{{}, matrix.packed};
-            for (const Var part : parts)
-                own.parts.push_back(slice(part, 0, group * outputs, outputs));
             products.push_back(product_of_group(form, windows, own));
             continue;
         }
-        const Var weights =
-            reshape(matrix.rows(group * outputs, groups * outputs), {groups, outputs, form.depth});
+        const Var weights = reshape(own.numbers(), {groups, outputs, form.depth});
         products.push_back(reshape(matmul(weights, windows),
                                    {form.images, groups * outputs, form.geometry.windows()}));
     }
@@ -268,7 +267,7 @@ std::optional<std::vector<ChannelPart>> transposed_parts(Var weights, std::int64
         const std::int64_t at_once = in_piece(groups);
         for (std::int64_t group = 0; group < groups; group += at_once) {
             const std::int64_t some = std::min(at_once, groups - group);
-            const Var numbers = matrix->rows(group * channels, some * channels);
+            const Var numbers = matrix->rows(group * channels, some * channels).numbers();
             result.push_back(
                 {weights_of(numbers, weights.shape(), outputs), group * channels, some});
         }
@@ -282,7 +281,7 @@ std::optional<std::vector<ChannelPart>> transposed_parts(Var weights, std::int64
     for (std::int64_t output = 0; output < outputs; output += at_once) {
         const std::int64_t some = std::min(at_once, outputs - output);
         const CodedMatrix own = matrix->columns(output * taps, some * taps);
-        result.push_back({weights_of(unpack(own.parts, own.packed), weights.shape(), some)});
+        result.push_back({weights_of(own.numbers(), weights.shape(), some)});
     }
     return result;
 }

@@ -54,33 +54,30 @@ bool gathers_rows(const Graph& graph, const Node& node) {
     return node.op == Op::gather && graph.value(graph.operands(node)[0]).shape.rank() >= 2;
 }
 
-/// Whether all that a body does with an input is done with its codes, too, if it is a matrix, or
-/// the weights of convolutions.
-bool reads_rows_alone(const Graph& body, ValueId input) {
-    bool reads = std::ranges::find(body.outputs(), input) == body.outputs().end();
+/// Whether every use of an input of a body fits: fits(node, index of the operand).
+template <class Fits>
+bool all_uses(const Graph& body, ValueId input, Fits fits) {
+    bool all = std::ranges::find(body.outputs(), input) == body.outputs().end();
     for (const Node& node : body.nodes()) {
         const auto operands = body.operands(node);
         for (std::size_t i = 0; i < operands.size(); ++i)
-            if (operands[i] == input)
-                reads = reads && (i == 1 ? multiplies_rows(body, node) || convolves(node)
-                                         : i == 0 && gathers_rows(body, node));
+            if (operands[i] == input) all = all && fits(node, i);
     }
-    return reads;
+    return all;
 }
 
-/// Whether convolutions alone read an input.
-bool reads_weights_alone(const Graph& body, ValueId input) {
-    return std::ranges::all_of(body.nodes(), [&](const Node& node) {
-        return convolves(node) ||
-               std::ranges::find(body.operands(node), input) == body.operands(node).end();
-    });
-}
-
-/// The unpack whose codes a body may read in the place of an input.
+/// The unpack whose codes a body may read in the place of an input, or null.
 const Node* unpacked_for(const Graph& graph, ValueId outer, const Graph& body, ValueId inner) {
-    if (!reads_rows_alone(body, inner)) return nullptr;
-    if (const Node* const matrix = unpacked(graph, outer)) return matrix;
-    return reads_weights_alone(body, inner) ? unpacked_weights(graph, outer) : nullptr;
+    const auto reads_rows = [&](const Node& node, std::size_t i) {
+        return i == 1 ? multiplies_rows(body, node) : i == 0 && gathers_rows(body, node);
+    };
+    const auto reads_weights = [](const Node& node, std::size_t i) {
+        return i == 1 && convolves(node);
+    };
+    if (const Node* const matrix = unpacked(graph, outer))
+        return all_uses(body, inner, reads_rows) ? matrix : nullptr;
+    const Node* const weights = unpacked_weights(graph, outer);
+    return weights != nullptr && all_uses(body, inner, reads_weights) ? weights : nullptr;
 }
 
 /// A scan that takes the codes of matrices which its steps read row by row: decoded before it, all

@@ -43,7 +43,7 @@ struct DoublePoleSettings {
     double angle_limit = 0.628329;
     SolvedBy solved_by = SolvedBy::hold;
     std::int64_t hold_steps = 100'000;
-    std::int64_t least_starts = 200;
+    std::int64_t min_starts = 200;
 
     static constexpr auto fields = std::tuple{
         Field{"velocities", &DoublePoleSettings::velocities,
@@ -66,13 +66,12 @@ struct DoublePoleSettings {
               "Of the cart, in metres to either side."},
         Field{"angle_limit", &DoublePoleSettings::angle_limit, FieldRange{0.01, 3.0},
               "Of both poles, in radians: 36 degrees."},
-        Field{
-            "solved_by", &DoublePoleSettings::solved_by,
-            "hold: hold_steps from the start (2008); generalise: and 1,000 steps from least_starts "
-            "of the 625 starts of Stanley (2002)."},
+        Field{"solved_by", &DoublePoleSettings::solved_by,
+              "hold: hold_steps from the start (2008); generalise: and 1,000 steps from min_starts "
+              "of the 625 starts of Stanley (2002)."},
         Field{"hold_steps", &DoublePoleSettings::hold_steps, FieldRange{1.0, 1e6},
               "Steps that a network which solves the task holds the poles."},
-        Field{"least_starts", &DoublePoleSettings::least_starts, FieldRange{1.0, 625.0},
+        Field{"min_starts", &DoublePoleSettings::min_starts, FieldRange{1.0, 625.0},
               "Of generalise: from how many; 200 in the paper."},
     };
 };
@@ -145,7 +144,7 @@ std::optional<Solution> DoublePole::solution() const {
     if (settings_.solved_by == SolvedBy::hold)
         return Solution{.candidate = candidate, .passes = hold, .tests = {test(Purpose::holding)}};
     return Solution{.candidate = candidate,
-                    .passes = static_cast<double>(settings_.least_starts),
+                    .passes = static_cast<double>(settings_.min_starts),
                     .tests = {test(Purpose::held), test(Purpose::generalising)}};
 }
 

@@ -145,7 +145,7 @@ vulkan::Push MatmulOperands::push(const Frame& frame, const Size& size) const {
                     frame.address(result_.buffer)};
     if (bias_.words > 0) push.address[3] = frame.address(bias_.buffer);
     if (code_.words > 0) push.address[4] = frame.address(code_.buffer);
-    if (batch_axes_ > 0 && !epilogue_.packed) push.address[5] = frame.address(batch_);
+    if (batch_axes_ > 0) push.address[5] = frame.address(batch_);
     push.word = {word(size.m), word(n_), word(k_), 0, 0, word(matrices_)};
     const std::array operands{&left_, &right_, &result_, &bias_, &code_};
     for (std::size_t i = 0; i < operands.size(); ++i)

@@ -21,7 +21,7 @@ constexpr std::uint32_t piece_words = piece + 4;  ///< Of x in shared memory.
 constexpr std::int64_t group_numbers = chains * chain_pieces * piece;
 
 /// Columns up to which more and smaller workgroups hide more of the way from memory.
-constexpr std::int64_t most_columns_of_small = 8192;
+constexpr std::int64_t max_small_columns = 8192;
 
 constexpr auto max_rows = static_cast<std::uint32_t>(FewRows::max_rows);
 constexpr std::uint32_t max_parts = 8;
@@ -57,7 +57,7 @@ Cut cut_for(std::int64_t m, std::int64_t n, std::int64_t k, const vulkan::Device
         groups = groups == 1 ? 1 : max_parts / 2;
     }
     Cut cut{.rows = std::bit_ceil(rows)};
-    if (!limits.software && n <= most_columns_of_small) cut.own_rows = 2;
+    if (!limits.software && n <= max_small_columns) cut.own_rows = 2;
     CAMBRIAN_ASSERT(cut.fits(limits));
     const auto grow = [&](std::uint32_t Cut::*field, std::int64_t enough) {
         for (Cut larger = cut; larger.*field < enough; cut = larger) {

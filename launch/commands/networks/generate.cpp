@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
@@ -13,12 +12,12 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/generation/generator.hpp"
 #include "cambrian/engine/generation/stop_words.hpp"
-#include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/text/chat/chat_template.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_codes.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/engine_keys.hpp"
+#include "cambrian/launch/commands/input_text.hpp"
 #include "cambrian/launch/convert/text_network.hpp"
 #include "cambrian/launch/devices/device.hpp"
 
@@ -34,19 +33,10 @@ std::vector<std::string> read_lines(std::istream& in, const std::string& source)
     return lines;
 }
 
-constexpr std::uint64_t longest_chat = std::uint64_t{64} << 20U;
-
 /// A chat as the text that its answer continues.
 std::string chat_of(const GenerateOptions& options) {
-    std::string text;
-    if (options.chat == "-") {
-        text.assign(std::istreambuf_iterator<char>(std::cin), {});
-    } else {
-        const std::vector<std::byte> bytes = read_file(options.chat, longest_chat);
-        text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    }
     return find_chat_template(options.chat_template)
-        .render(parse_chat(text, options.chat), GenerationPrompt::yes);
+        .render(parse_chat(read_text(options.chat), options.chat), GenerationPrompt::yes);
 }
 
 std::vector<std::string> prompts_of(const GenerateOptions& options) {

@@ -2,8 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
-#include <iostream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <span>
@@ -16,19 +14,12 @@
 #include "cambrian/engine/text/training/tokenizer_training.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/commands/input_text.hpp"
 #include "cambrian/launch/commands/output_file.hpp"
 #include "cambrian/launch/json.hpp"
 
 namespace cambrian::launch {
 namespace {
-
-constexpr std::uint64_t longest_text = std::uint64_t{2} << 30U;
-
-std::string read_all(const std::string& path) {
-    if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
-    const std::vector<std::byte> bytes = read_file(path, longest_text);
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 /// Where the result goes: a file, or standard output.
 void give(const CommandContext& context, const std::string& output, std::string_view text) {
@@ -89,7 +80,7 @@ int train_tokenizer(const CommandContext& context, const TokenizeOptions& option
     std::vector<std::string> texts;
     for (const std::string& path : options.train) {
         refuse_input_as_output(options.output, {path});
-        texts.push_back(read_all(path));
+        texts.push_back(read_text(path));
     }
     const std::vector<std::string_view> views(texts.begin(), texts.end());
     // Checks it as a reader would.
@@ -117,7 +108,7 @@ int tokenize_command(const CommandContext& context, const TokenizeOptions& optio
             "there is nothing to tokenize (no file is named) name one, or - for "
             "standard input");
     if (!options.output.empty()) refuse_input_as_output(options.output, {source});
-    std::string text = read_all(source);
+    std::string text = read_text(source);
     if (chat)
         text = find_chat_template(options.chat_template)
                    .render(parse_chat(text, source),

@@ -132,7 +132,7 @@ TEST(FusePacked, ConvolutionsOfStepsReadCodes) {
 }
 
 /// The most numbers that a node decodes.
-std::int64_t most_decoded(const Graph& graph) {
+std::int64_t max_decoded(const Graph& graph) {
     std::int64_t most = 0;
     for (const Node& node : graph.nodes())
         if (node.op == Op::unpack)
@@ -154,7 +154,7 @@ TEST(FusePacked, TransposedConvolutionsDecodeAPartAtATime) {
             graph.output(y);
         }
         const Graph fused = fuse_packed(graph);
-        EXPECT_LE(most_decoded(fused), 80 * 1024 * 3 / (groups == 4 ? 4 : 13)) << groups;
+        EXPECT_LE(max_decoded(fused), 80 * 1024 * 3 / (groups == 4 ? 4 : 13)) << groups;
         verify(fused);
     }
 }
