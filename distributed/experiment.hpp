@@ -10,7 +10,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "cambrian/engine/backend/backend.hpp"
@@ -75,7 +74,7 @@ struct DistributionSettings {
     std::function<std::unique_ptr<Backend>()> fallback;
     std::string device;  ///< The GPU of this rank, for the table of ranks; empty: none.
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"exchange", &DistributionSettings::exchange},
         Field{"lease_seconds", &DistributionSettings::lease_seconds},
         Field{"takeover", &DistributionSettings::takeover},
@@ -88,7 +87,7 @@ struct CheckpointSettings {
     double seconds = 300.0;
     std::uint64_t keep = 3;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"every", &CheckpointSettings::every},
         Field{"seconds", &CheckpointSettings::seconds},
         Field{"keep", &CheckpointSettings::keep},
@@ -109,7 +108,7 @@ struct LogSettings {
     double interval = 10.0;    ///< Seconds between lines of an output that is no terminal.
     bool tensorboard = false;  ///< Whether there are events for TensorBoard.
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"individuals", &LogSettings::individuals},
         Field{"interval", &LogSettings::interval},
         Field{"tensorboard", &LogSettings::tensorboard},

@@ -22,7 +22,7 @@ struct Wave {
     float frequency = 3.0F;
     Activation activation = Activation::sin;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"features", &Wave::features, "0: all elements of a row"},
         Field{"frequency", &Wave::frequency, positive, "What frequencies start with."},
         Field{"activation", &Wave::activation},
@@ -68,7 +68,7 @@ std::optional<evolve::Mutant> insert_wave(RandomStream& rng, const evolve::Mutat
 struct ChirpSettings {
     std::int64_t points = 32;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"points", &ChirpSettings::points, FieldRange{2.0, 4096.0}, "Of the curve."},
     };
 };

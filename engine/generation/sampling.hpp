@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <span>
-#include <tuple>
 
 #include "cambrian/engine/core/json/field.hpp"
 
@@ -16,7 +15,7 @@ struct SamplingSettings {
     double top_p = 1.0;
     double min_p = 0.0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"repetition_penalty", &SamplingSettings::repetition_penalty,
               FieldRange{0.0, 1e6, true},
               "Logits of tokens that were there are divided by it where positive, else multiplied "

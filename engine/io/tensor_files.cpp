@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 #include <system_error>
-#include <tuple>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"

@@ -66,8 +66,8 @@ void each_activation(Any& layer, const F& f) {
                     for (auto& inner : value) each_activation(inner, f);
                 }
             };
-            std::apply([&](const auto&... entry) { (field(concrete.*entry.member), ...); },
-                       std::remove_cvref_t<decltype(concrete)>::fields);
+            std::remove_cvref_t<decltype(concrete)>::fields(
+                [&](const auto&... entry) { (field(concrete.*entry.member), ...); });
         },
         layer.variant());
 }
@@ -87,6 +87,14 @@ bool is_stateful(const L& layer) {
 }
 
 }  // namespace
+
+AnyLayer::AnyLayer() = default;
+AnyLayer::AnyLayer(const AnyLayer&) = default;
+AnyLayer::AnyLayer(AnyLayer&&) noexcept = default;
+AnyLayer& AnyLayer::operator=(const AnyLayer&) = default;
+AnyLayer& AnyLayer::operator=(AnyLayer&&) noexcept = default;
+AnyLayer::~AnyLayer() = default;
+bool AnyLayer::operator==(const AnyLayer&) const = default;
 
 std::string_view AnyLayer::type() const {
     if (const auto* custom = std::get_if<Custom>(&layer_)) return custom->type();
@@ -209,7 +217,7 @@ void AnyLayer::each_inner(const std::function<void(const AnyLayer&)>& f) const {
                 if constexpr (holds_layers<std::remove_cvref_t<decltype(value)>>)
                     for (const AnyLayer& inner : value) f(inner);
             };
-            std::apply([&](const auto&... entry) { (field(layer.*entry.member), ...); }, L::fields);
+            L::fields([&](const auto&... entry) { (field(layer.*entry.member), ...); });
         },
         layer_);
 }
@@ -239,7 +247,7 @@ void AnyLayer::set_cache(std::int64_t positions) {
                 if constexpr (holds_layers<std::remove_cvref_t<decltype(value)>>)
                     for (AnyLayer& inner : value) inner.set_cache(positions);
             };
-            std::apply([&](const auto&... entry) { (field(layer.*entry.member), ...); }, L::fields);
+            L::fields([&](const auto&... entry) { (field(layer.*entry.member), ...); });
         },
         layer_);
 }

@@ -49,10 +49,17 @@ class AnyLayer {
                      ConvTranspose2d, ConvTranspose3d, MaxPool2d, AveragePool2d, BatchNorm, Dropout,
                      Embedding, Kmeans, Parallel, Mamba, Neurons, Mgu, Ugrnn, Delta, Custom>;
 
-    AnyLayer() = default;
+    AnyLayer();
     template <class L>
     requires std::constructible_from<Variant, L> AnyLayer(L layer)
         : layer_(std::move(layer)) {}  // NOLINT: a layer is an AnyLayer
+    // Of thirty types: compiled once, not in every source that copies a network.
+    AnyLayer(const AnyLayer&);
+    AnyLayer(AnyLayer&&) noexcept;
+    AnyLayer& operator=(const AnyLayer&);
+    AnyLayer& operator=(AnyLayer&&) noexcept;
+    ~AnyLayer();
+    bool operator==(const AnyLayer&) const;
 
     /// What is said of its parameters beside its own fields.
     ParameterRules rules;
@@ -97,8 +104,6 @@ class AnyLayer {
     [[nodiscard]] bool has_buffers() const;
     /// Calls f with every layer that is directly in this one.
     void each_inner(const std::function<void(const AnyLayer&)>& f) const;
-
-    bool operator==(const AnyLayer&) const = default;
 
   private:
     Variant layer_;

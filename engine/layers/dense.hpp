@@ -21,7 +21,7 @@ struct Dense {
     Activation activation = Activation::identity;
     std::string tied{};  ///< Empty: it has a weight of its own.
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"in", &Dense::in, "0: all elements of a row"},
         Field{"out", &Dense::out, "0: told by what follows, for a head or the end of a residual"},
         Field{"bias", &Dense::bias},

@@ -21,7 +21,7 @@ struct Dropout {
 
     float rate = 0.5F;
 
-    static constexpr auto fields = std::tuple{Field{"rate", &Dropout::rate}};
+    static constexpr auto fields = FieldTable{Field{"rate", &Dropout::rate}};
 
     static Dropout example() { return {.rate = 0.25F}; }
     static Shape example_row() { return {4}; }

@@ -25,7 +25,7 @@ struct Embedding {
     std::int64_t features = 0;
     std::int64_t positions = 0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"vocabulary", &Embedding::vocabulary},
         Field{"features", &Embedding::features, "0: told by what follows"},
         Field{"positions", &Embedding::positions,

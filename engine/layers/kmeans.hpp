@@ -23,7 +23,7 @@ struct Kmeans {
     float temperature = 1.0F;
     std::string output = "probabilities";
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"clusters", &Kmeans::clusters, "0: told by what follows, for probabilities"},
         Field{"features", &Kmeans::features, "0: all elements of a row"},
         Field{"temperature", &Kmeans::temperature},

@@ -158,7 +158,7 @@ void add_rules(std::vector<FieldDocumentation>& result, const AnyLayer& layer) {
                               .allowed = FieldType<Value>::allowed(),
                               .meaning = std::string(field.meaning)});
     };
-    std::apply([&](const auto&... field) { (add_rule(field), ...); }, ParameterRules::fields);
+    ParameterRules::fields([&](const auto&... field) { (add_rule(field), ...); });
 }
 
 template <class L>
@@ -172,7 +172,7 @@ std::vector<FieldDocumentation> field_documentation() {
                           .allowed = allowed(field),
                           .meaning = std::string(field.meaning)});
     };
-    std::apply([&](const auto&... field) { (add(field), ...); }, L::fields);
+    L::fields([&](const auto&... field) { (add(field), ...); });
     add_rules(result, AnyLayer(L{}));
     return result;
 }

@@ -48,7 +48,7 @@ struct MultiHeadAttention {
     /// networks that generate, never of files; 0: the last `window` ones.
     std::int64_t cache = 0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"features", &MultiHeadAttention::features, "0: those of the input"},
         Field{"heads", &MultiHeadAttention::heads},
         Field{"kv_heads", &MultiHeadAttention::kv_heads, "0: as many as heads"},

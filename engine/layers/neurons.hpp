@@ -30,7 +30,7 @@ struct Neurons {
         NeuronActivation activation = NeuronActivation::sigmoid;
         NeuronAggregation aggregation = NeuronAggregation::sum;
 
-        static constexpr auto fields = std::tuple{
+        static constexpr auto fields = FieldTable{
             Field{"activation", &Neuron::activation},
             Field{"aggregation", &Neuron::aggregation, "of its weighted inputs"},
         };
@@ -49,7 +49,7 @@ struct Neurons {
         bool enabled = true;     ///< Else it has a weight and computes nothing.
         bool plastic = false;    ///< The rule of its target changes its weight at each step.
 
-        static constexpr auto fields = std::tuple{
+        static constexpr auto fields = FieldTable{
             Field{"source", &Connection::source, FieldRange{-1.0, double{largest_count}},
                   "-1: the constant 1; 0 to in - 1: an input; in + n: neuron n"},
             Field{"target", &Connection::target, "a neuron"},
@@ -71,7 +71,7 @@ struct Neurons {
     bool plastic = false;
     double largest_weight = 4.0;  ///< That a plastic connection changes to, in either direction.
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"in", &Neurons::in, "0: all elements of a row"},
         Field{"out", &Neurons::out, "0: told by what follows; the outputs are the first neurons"},
         Field{"neurons", &Neurons::neurons, "none: the outputs alone"},

@@ -41,7 +41,7 @@ struct Parallel {
     OptionalLayer gate;
     std::int64_t top_k = 0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"branches", &Parallel::branches},
         Field{"combine", &Parallel::combine},
         Field{"gate", &Parallel::gate, "of filter: gives one number for each branch"},

@@ -19,7 +19,7 @@ struct Residual {
     std::vector<AnyLayer> layers;
     std::int64_t features = 0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"layers", &Residual::layers},
         Field{"features", &Residual::features, "elements of a row; 0: as many as the input has"},
     };

@@ -16,7 +16,7 @@ struct Sequential {
 
     std::vector<AnyLayer> layers;
 
-    static constexpr auto fields = std::tuple{Field{"layers", &Sequential::layers}};
+    static constexpr auto fields = FieldTable{Field{"layers", &Sequential::layers}};
 
     static Sequential example();
     /// Two dense layers, the first with tanh.

@@ -18,7 +18,7 @@ struct Swiglu {
     std::int64_t hidden = 0;
     bool bias = true;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"features", &Swiglu::features, "0: all elements of a row"},
         Field{"hidden", &Swiglu::hidden, "0: twice the features"},
         Field{"bias", &Swiglu::bias},

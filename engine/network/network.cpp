@@ -1,7 +1,6 @@
 #include "cambrian/engine/network/network.hpp"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"

@@ -1,7 +1,6 @@
 #include "cambrian/engine/network/structure_words.hpp"
 
 #include <cstring>
-#include <tuple>
 #include <type_traits>
 #include <variant>
 
@@ -38,7 +37,7 @@ void StructureWords::add_field(const Value& value) {
         const auto one = [&](const auto& field) {
             if (field.addition <= later_) add_field(value.*field.member);
         };
-        std::apply([&](const auto&... field) { (one(field), ...); }, Value::fields);
+        Value::fields([&](const auto&... field) { (one(field), ...); });
     } else if constexpr (requires { add(value); }) {
         add(value);
     } else {
@@ -71,15 +70,15 @@ void StructureWords::add(const AnyLayer& layer) {
                 later_ = later;
                 if (field.addition <= later) add_field(concrete.*field.member);
             };
-            std::apply([&](const auto&... field) { (one(field), ...); },
-                       std::remove_cvref_t<decltype(concrete)>::fields);
+            std::remove_cvref_t<decltype(concrete)>::fields(
+                [&](const auto&... field) { (one(field), ...); });
         },
         layer.variant());
     if (layer.rules.plain()) return;
     // Said after the fields, by a mark that none of these begins with.
     add(std::string_view("*"));
-    std::apply([&](const auto&... field) { (add_field(layer.rules.*field.member), ...); },
-               ParameterRules::fields);
+    ParameterRules::fields(
+        [&](const auto&... field) { (add_field(layer.rules.*field.member), ...); });
 }
 
 void StructureWords::add_slot(const std::optional<Slot>& slot) {

@@ -15,19 +15,19 @@ namespace cambrian {
 
 /// mean (y − t)²
 struct MeanSquaredError {
-    static constexpr std::tuple<> fields{};
+    static constexpr auto fields = FieldTable{};
     bool operator==(const MeanSquaredError&) const = default;
 };
 /// mean |y − t|
 struct MeanAbsoluteError {
-    static constexpr std::tuple<> fields{};
+    static constexpr auto fields = FieldTable{};
     bool operator==(const MeanAbsoluteError&) const = default;
 };
 /// e²/2 up to |e| = delta, a line from there on (Huber, 1964).
 struct HuberLoss {
     double delta = 1.0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"delta", &HuberLoss::delta, positive, "Error from which it is a line."},
     };
     bool operator==(const HuberLoss&) const = default;
@@ -36,7 +36,7 @@ struct HuberLoss {
 struct CrossEntropy {
     std::int64_t ignore_index = -100;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"ignore_index", &CrossEntropy::ignore_index, FieldRange{-2147483647.0, 2147483647.0},
               "Targets of this class do not count."},
     };
@@ -44,7 +44,7 @@ struct CrossEntropy {
 };
 /// −t log p − (1 − t) log(1 − p) with p = sigmoid(y), targets from 0 to 1.
 struct BinaryCrossEntropy {
-    static constexpr std::tuple<> fields{};
+    static constexpr auto fields = FieldTable{};
     bool operator==(const BinaryCrossEntropy&) const = default;
 };
 

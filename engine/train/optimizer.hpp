@@ -4,7 +4,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -26,7 +25,7 @@ struct Sgd {
     bool nesterov = false;
     double weight_decay = 0.0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"momentum", &Sgd::momentum, below_one, "Share of the last direction that stays."},
         Field{"nesterov", &Sgd::nesterov, "Whether the step looks ahead along the momentum."},
         Field{"weight_decay", &Sgd::weight_decay, not_negative, weight_decay_meaning},
@@ -45,7 +44,7 @@ struct Adam {
     double weight_decay = 0.0;
     bool decoupled = false;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"beta1", &Adam::beta1, below_one, "Memory of the mean."},
         Field{"beta2", &Adam::beta2, below_one, "Memory of the mean square."},
         Field{"epsilon", &Adam::epsilon, positive, "Added outside the root."},
@@ -60,7 +59,7 @@ struct RmsProp {
     double epsilon = 1e-8;
     double weight_decay = 0.0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"alpha", &RmsProp::alpha, below_one, "Memory of the mean square."},
         Field{"epsilon", &RmsProp::epsilon, positive, "Added outside the root."},
         Field{"weight_decay", &RmsProp::weight_decay, not_negative, weight_decay_meaning},

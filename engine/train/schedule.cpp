@@ -127,7 +127,7 @@ void Plateau::report(double loss) {
 }
 
 Schedule schedule_from_json(const nlohmann::json& json, std::string_view path) {
-    constexpr auto warm_up = std::get<0>(Schedule::fields);
+    constexpr auto warm_up = Schedule::fields([](const auto& field) { return field; });
     Schedule schedule{.rule = field_json::read_kind(json, path, rate_kinds(), {warm_up.name})};
     if (const nlohmann::json* value = json_read::find(json, warm_up.name))
         field_json::read(schedule.warm_up, *value, json_read::member(path, warm_up.name),

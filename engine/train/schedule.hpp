@@ -4,7 +4,6 @@
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <variant>
 
 #include "cambrian/engine/core/json/field.hpp"
@@ -18,14 +17,14 @@ class ArchiveWriter;
 
 /// 1.
 struct ConstantRate {
-    static constexpr std::tuple<> fields{};
+    static constexpr auto fields = FieldTable{};
     bool operator==(const ConstantRate&) const = default;
 };
 /// From 1 to end_factor in a line.
 struct LinearRate {
     double end_factor = 0.0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"end_factor", &LinearRate::end_factor, not_negative,
               "Factor of the rate at the end."},
     };
@@ -35,7 +34,7 @@ struct LinearRate {
 struct CosineRate {
     double end_factor = 0.0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"end_factor", &CosineRate::end_factor, not_negative,
               "Factor of the rate at the end."},
     };
@@ -46,7 +45,7 @@ struct StepRate {
     double epochs = 10.0;
     double factor = 0.1;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"epochs", &StepRate::epochs, FieldRange{0.001, 1e9}, "Epochs of a step."},
         Field{"factor", &StepRate::factor, from_zero_to_one, "Factor of each step."},
     };
@@ -59,7 +58,7 @@ struct OneCycleRate {
     double start_factor = 0.04;
     double end_factor = 1e-5;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"rise", &OneCycleRate::rise, FieldRange{0.0, 1.0, true, true},
               "Share of the training in which the rate rises."},
         Field{"start_factor", &OneCycleRate::start_factor, not_negative,
@@ -77,7 +76,7 @@ struct PlateauRate {
     double threshold = 1e-4;
     double min_factor = 0.0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"patience", &PlateauRate::patience, FieldRange{0.0, 1e9},
               "Epochs without progress that are waited for."},
         Field{"factor", &PlateauRate::factor, from_zero_to_one, "Factor of each step."},
@@ -95,7 +94,7 @@ struct Schedule {
     RateRule rule;
     double warm_up = 0.0;  ///< Epochs in which the rate rises from 0 in a line; the rule follows.
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"warm_up", &Schedule::warm_up, FieldRange{0.0, 1e9},
               "First epochs, in which the rate rises from 0 in a line; the rule follows."},
     };

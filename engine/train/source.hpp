@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "cambrian/engine/core/json/field.hpp"
@@ -82,7 +81,7 @@ struct Split {
         true;  ///< Else the first rows train, the next ones validate, the last ones test.
     bool stratify = false;  ///< Each part has its share of the rows of each class.
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"train", &Split::train, FieldRange{0.0, 1e9},
               "Rows to train on; 0: all that the others leave."},
         Field{"validation", &Split::validation, FieldRange{0.0, 1e9},

@@ -14,7 +14,7 @@ namespace cambrian {
 
 /// The four rows of exclusive or; classes 0 and 1.
 struct XorSource {
-    static constexpr std::tuple<> fields{};
+    static constexpr auto fields = FieldTable{};
 };
 /// y = sin(π cycles x) for x from −1 to 1, plus normal noise.
 struct SineSource {
@@ -22,7 +22,7 @@ struct SineSource {
     double cycles = 2.0;
     double noise = 0.0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"rows", &SineSource::rows, FieldRange{1.0, 1e8}, "Samples."},
         Field{"cycles", &SineSource::cycles, FieldRange{0.0, 100.0, true},
               "Half periods on each side of 0."},
@@ -36,7 +36,7 @@ struct SpiralsSource {
     double turns = 1.5;
     double noise = 0.0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"rows", &SpiralsSource::rows, FieldRange{1.0, 1e8}, "Samples."},
         Field{"turns", &SpiralsSource::turns, FieldRange{0.0, 100.0, true}, "Turns of a spiral."},
         Field{"noise", &SpiralsSource::noise, not_negative, "Standard deviation of normal noise."},
@@ -49,7 +49,7 @@ struct BlobsSource {
     std::int64_t features = 2;
     double spread = 0.1;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"rows", &BlobsSource::rows, FieldRange{1.0, 1e8}, "Samples."},
         Field{"classes", &BlobsSource::classes, FieldRange{2.0, 1e4}, "Clouds."},
         Field{"features", &BlobsSource::features, FieldRange{1.0, 1e4}, "Dimensions."},
@@ -63,7 +63,7 @@ struct DelaySource {
     std::int64_t steps = 16;
     std::int64_t delay = 2;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"rows", &DelaySource::rows, FieldRange{1.0, 1e8}, "Samples."},
         Field{"steps", &DelaySource::steps, FieldRange{1.0, 1e4}, "Steps of a sequence."},
         Field{"delay", &DelaySource::delay, FieldRange{0.0, 1e4}, "Steps to remember."},
@@ -92,7 +92,7 @@ struct CsvSource {
     double scale = 1.0;
     MissingValues missing_values = MissingValues::error;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"files", &CsvSource::files,
               "Files below each other; a relative path starts at run.base_directory."},
         Field{"inputs", &CsvSource::inputs,
@@ -116,7 +116,7 @@ struct IdxSource {
     std::string targets;
     double scale = 1.0 / 255.0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"inputs", &IdxSource::inputs, "File of samples; a sample becomes one row."},
         Field{"targets", &IdxSource::targets, "File of class indices."},
         Field{"scale", &IdxSource::scale, positive, "Factor of all inputs."},
@@ -131,7 +131,7 @@ struct SafetensorsSource {
     bool sequences = false;
     double scale = 1.0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"file", &SafetensorsSource::file, "The file."},
         Field{"inputs", &SafetensorsSource::inputs, "Name of the samples, [rows, ..]."},
         Field{"targets", &SafetensorsSource::targets, "Name of the targets: integers are classes."},
@@ -147,7 +147,7 @@ struct TextSource {
     std::string tokenizer = "characters";
     std::int64_t context = 128;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"file", &TextSource::file, "The file, in UTF-8 unless its bytes are the tokens."},
         Field{"tokenizer", &TextSource::tokenizer,
               "What a token is: \"characters\" of the text, its \"bytes\", or a tokenizer.json."},

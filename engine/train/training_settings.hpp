@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "cambrian/engine/train/loss.hpp"
@@ -24,7 +23,7 @@ struct EarlyStop {
     std::int64_t patience = 0;  ///< Epochs without a better loss before the end; 0: never.
     double min_change = 0.0;    ///< By which a loss must be lower to be better.
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"patience", &EarlyStop::patience, FieldRange{0.0, 1e9}},
         Field{"least_change", &EarlyStop::min_change, not_negative},
     };
@@ -53,7 +52,7 @@ struct TargetSettings {
     double inverse_noise = 0.3;
     Activation inverse_activation = Activation::identity;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"step", &TargetSettings::step, positive,
               "How far a target lies from what is given: so many gradients of a row's loss."},
         Field{"inverse_learning_rate", &TargetSettings::inverse_learning_rate, not_negative,
@@ -90,7 +89,7 @@ struct TrainingSettings {
     /// They are a candidate for the best weights, as those after an epoch.
     std::vector<float> initial_weights{};
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"epochs", &TrainingSettings::epochs, FieldRange{1.0, 1e9}},
         Field{"batch", &TrainingSettings::batch, FieldRange{1.0, 1e9}},
         Field{"early_stop", &TrainingSettings::early_stop},

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <tuple>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/evolve/analysis/clustering.hpp"

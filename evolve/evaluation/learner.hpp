@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "cambrian/engine/backend/backend.hpp"
@@ -38,7 +37,7 @@ struct LearningSettings {
     std::optional<double> clip_norm{};
 
     [[nodiscard]] bool on() const { return mode != LearningMode::off; }
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"mode", &LearningSettings::mode,
               "off. baldwinian: fitness is that after learning, children inherit what their "
               "parents were born with. lamarckian: children inherit what they have learned."},

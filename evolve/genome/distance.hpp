@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <span>
-#include <tuple>
 
 #include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/evolve/genome/history.hpp"
@@ -21,7 +20,7 @@ struct DistanceSettings {
     double weight = 0.4;
     std::uint64_t small_genome = 20;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"excess", &DistanceSettings::excess, FieldRange{0.0, 1e6},
               "What a gene counts that only one of two genomes has and that is younger than all "
               "of the other."},

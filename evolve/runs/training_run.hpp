@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "cambrian/engine/backend/backend.hpp"
@@ -25,7 +24,7 @@ struct WatchSettings {
     bool to_file = false;     ///< Into observations.jsonl of the run directory, else the console,
     std::optional<LoopbackAddress> to_address{};  ///< or whoever listens there.
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"every", &WatchSettings::every, FieldRange{0.0, 1e9}},
         Field{"window", &WatchSettings::window, FieldRange{1.0, 1e9}},
     };

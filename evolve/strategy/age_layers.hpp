@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "cambrian/engine/core/json/field.hpp"
@@ -25,7 +24,7 @@ struct AgeLayerSettings {
     std::uint64_t gap = 10;
     AgeScheme scheme = AgeScheme::polynomial;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"count", &AgeLayerSettings::count, FieldRange{1.0, 40.0},
               "Layers, of equal shares of the population. In the last one any age may live."},
         Field{"gap", &AgeLayerSettings::gap, FieldRange{1.0, 1e6},

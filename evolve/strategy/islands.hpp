@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "cambrian/engine/core/json/field.hpp"
@@ -39,7 +38,7 @@ struct IslandSettings {
     std::uint64_t extinction_every = 0;
     std::vector<std::uint64_t> sizes{};  ///< Of each; none: equal shares of population.size.
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"count", &IslandSettings::count},
         Field{"topology", &IslandSettings::topology},
         Field{"every", &IslandSettings::every},

@@ -5,7 +5,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <tuple>
 
 #include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/evolve/genome/distance.hpp"
@@ -60,7 +59,7 @@ struct SpeciesSettings {
     float interspecies_rate = 0.001F;
     Extinction extinction = Extinction::reset;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"threshold", &SpeciesSettings::threshold, positive,
               "Distance from a representative below which a child is of its species."},
         Field{"target", &SpeciesSettings::target, FieldRange{0.0, 1e6},

@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "cambrian/engine/core/hash.hpp"
@@ -121,7 +120,7 @@ struct PopulationSettings {
     std::uint64_t size = 256;
     double elite_fraction = 0.25;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"size", &PopulationSettings::size},
         Field{"elite_fraction", &PopulationSettings::elite_fraction},
     };
@@ -155,7 +154,7 @@ struct SelectionSettings {
     double bytes_weight = 0.0;
     double products_weight = 0.0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"type", &SelectionSettings::type,
               "How parents are drawn. truncation: each is as likely as another. tournament: the "
               "fittest of some. roulette: by ranks, the fittest of n is n times as likely as the "
@@ -193,7 +192,7 @@ struct SteadyStateSettings {
     std::uint64_t block = 1;  ///< Births whose scores are told together.
 
     [[nodiscard]] bool on() const { return window > 0; }
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"window", &SteadyStateSettings::window},
         Field{"block", &SteadyStateSettings::block},
     };

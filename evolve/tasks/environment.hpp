@@ -89,7 +89,7 @@ struct RolloutValidation {
     std::uint64_t every = ValidationSettings{}.every;
     std::int64_t episodes = 100;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"every", &RolloutValidation::every, FieldRange{1.0, 1e9},
               "Generations between validations; the last one is validated too."},
         Field{"episodes", &RolloutValidation::episodes, FieldRange{1.0, 1e6},
@@ -100,7 +100,7 @@ struct RolloutValidation {
 struct RolloutChampion {
     std::int64_t episodes = 100;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"episodes", &RolloutChampion::episodes, FieldRange{1.0, 1e6},
               "Fresh episodes of the test, each as long as the environment defines it."},
     };
@@ -114,7 +114,7 @@ struct RolloutSettings {
     RolloutValidation validation{};
     RolloutChampion champion{};
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"episodes", &RolloutSettings::episodes, FieldRange{1.0, 1e6},
               "Episodes of an evaluation; fitness is their mean score."},
         Field{"steps", &RolloutSettings::steps, FieldRange{0.0, 1e6},
@@ -132,7 +132,7 @@ struct RolloutSettings {
 struct FixedStartSettings {
     std::int64_t steps = 0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"steps", &FixedStartSettings::steps, FieldRange{0.0, 1e6},
               "Longest episode; 0: as the environment is defined."},
     };

@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "cambrian/engine/core/json/field.hpp"
@@ -173,7 +172,7 @@ class Population {
 struct ValidationSettings {
     std::uint64_t every = 5;  ///< Generations; 0 = only at the end.
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"every", &ValidationSettings::every, FieldRange{1.0, 1e9},
               "Generations between validations; the last one is validated too."},
     };

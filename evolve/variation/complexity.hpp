@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <tuple>
 
 #include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/evolve/genome/genome.hpp"
@@ -23,7 +22,7 @@ struct ComplexitySettings {
     bool splice = true;
 
     [[nodiscard]] bool on() const { return ceiling > 0.0; }
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"ceiling", &ComplexitySettings::ceiling, FieldRange{0.0, 1e9},
               "Genes (neurons and connections, or layers and links) that the mean of a "
               "generation's children may have above the floor, which is the first generation's "

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "cambrian/evolve/variation/child_plan.hpp"
@@ -78,7 +77,7 @@ struct MutationSettings {
                                         Activation::gelu,    Activation::tanh,
                                         Activation::sigmoid, Activation::identity};
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"weight_rate", &MutationSettings::weight_rate},
         Field{"weight_power", &MutationSettings::weight_power},
         Field{"weight_replace_rate", &MutationSettings::weight_replace_rate},

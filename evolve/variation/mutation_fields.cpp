@@ -103,7 +103,7 @@ std::vector<AnyLayer> field_changes(const AnyLayer& layer, const Shape& row) {
                         }
                     }
                 };
-                std::apply([&](const auto&... field) { (change(field), ...); }, L::fields);
+                L::fields([&](const auto&... field) { (change(field), ...); });
                 add_padded_kernels(own, all);
             }
         },

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <tuple>
 #include <type_traits>
 #include <variant>
 
@@ -34,7 +33,7 @@ void set_fields(L& layer, const L& given, OpenNumbers open) {
             }
         }
     };
-    std::apply([&](const auto&... field) { (set(field), ...); }, L::fields);
+    L::fields([&](const auto&... field) { (set(field), ...); });
 }
 
 /// Applies what is given for types to a layer and to those in it.

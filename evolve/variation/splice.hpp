@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "cambrian/evolve/genome/dna.hpp"
@@ -39,7 +38,7 @@ struct SpliceSettings {
     float split = 0.5F;  ///< point: share of each tensor that comes from the fitter parent.
     SpliceAlign align = SpliceAlign::none;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"rate", &SpliceSettings::rate},   Field{"mode", &SpliceSettings::mode},
         Field{"alpha", &SpliceSettings::alpha}, Field{"split", &SpliceSettings::split},
         Field{"align", &SpliceSettings::align},

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <tuple>
 
 #include "cambrian/engine/layers/layer_json.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
@@ -114,7 +113,7 @@ std::vector<AnyLayer> samples() {
                     const L layer = varied(L::example(), field.member);
                     if (layer != L::example()) result.emplace_back(layer);
                 };
-                std::apply([&](const auto&... field) { (vary(field), ...); }, L::fields);
+                L::fields([&](const auto&... field) { (vary(field), ...); });
             },
             default_layer(type)->variant());
     }
@@ -146,7 +145,7 @@ TEST(LayerFields, EachTakesAnotherValue) {
                     EXPECT_TRUE(fixed || varied(L::example(), field.member) != L::example())
                         << name;
                 };
-                std::apply([&](const auto&... field) { (vary(field), ...); }, L::fields);
+                L::fields([&](const auto&... field) { (vary(field), ...); });
             },
             default_layer(type)->variant());
     }

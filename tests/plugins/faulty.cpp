@@ -17,7 +17,7 @@ struct Echo {
     static constexpr std::string_view name = taken ? "dense" : "echo";
     static constexpr LayerText about{.summary = "x", .formula = "x", .source = "x"};
     std::int64_t fails = 0;
-    static constexpr auto fields = std::tuple{Field{"fails", &Echo::fails}};
+    static constexpr auto fields = FieldTable{Field{"fails", &Echo::fails}};
     static Echo example() { return {}; }
     static std::optional<Echo> fitted(const Shape&, const Shape&) { return std::nullopt; }
     void resolve(const Shape&) {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <tuple>
+#include <utility>
 
 namespace cambrian {
 
@@ -53,10 +53,40 @@ struct Field {
     int addition = 0;  ///< Which one brought it; 0: it was there from the first.
 };
 
+namespace detail {
+
+template <class... Rows>
+[[nodiscard]] constexpr auto hold(Rows... rows) {
+    return [rows...](auto&& f) { return f(rows...); };
+}
+
+}  // namespace detail
+
+/// The table `fields` of a struct. Called with a function it calls that with all rows, each of a
+/// type of its own, as the arguments. They lie in a closure: of as many tuples most sources would
+/// be half as long in compiling again.
+template <class Held>
+class FieldTable {
+  public:
+    template <class... Rows>
+    constexpr explicit FieldTable(Rows... rows) : held_(detail::hold(rows...)) {}
+
+    template <class F>
+    constexpr auto operator()(F&& f) const {
+        return held_(std::forward<F>(f));
+    }
+
+  private:
+    Held held_;
+};
+template <class... Rows>
+FieldTable(Rows...) -> FieldTable<decltype(detail::hold(std::declval<Rows>()...))>;
+
 /// Whether a struct has members that came later.
 template <class Settings>
-inline constexpr bool has_later = std::apply(
-    [](const auto&... field) { return ((field.addition > 0) || ...); }, Settings::fields);
+inline constexpr bool has_later = Settings::fields([](const auto&... field) {
+    return ((field.addition > 0) || ...);
+});
 
 /// The last addition of which a member is not as initialised; 0: none.
 template <class Settings>
@@ -68,7 +98,7 @@ template <class Settings>
             if (field.addition > last && settings.*field.member != initial.*field.member)
                 last = field.addition;
         };
-        std::apply([&](const auto&... field) { (look(field), ...); }, Settings::fields);
+        Settings::fields([&](const auto&... field) { (look(field), ...); });
     }
     return last;
 }

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -104,7 +103,7 @@ void require(nlohmann::ordered_json& schema, std::string_view key);
 /// Calls body(field) for each field of a struct, in their order.
 template <Listed Settings, class Body>
 void for_each_field(const Body& body) {
-    std::apply([&](const auto&... field) { (body(field), ...); }, Settings::fields);
+    Settings::fields([&](const auto&... field) { (body(field), ...); });
 }
 
 /// Sets what the JSON object holds by read_value(member, value, path, range) and leaves the rest.

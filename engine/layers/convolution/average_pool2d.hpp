@@ -17,7 +17,7 @@ struct AveragePool2d {
     AxisValues stride = 0;
     AxisValues padding = 0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"kernel", &AveragePool2d::kernel},
         Field{"stride", &AveragePool2d::stride, "0: the kernel"},
         Field{"padding", &AveragePool2d::padding},

@@ -36,7 +36,7 @@ struct Conv {
     bool bias = true;
     Activation activation = Activation::identity;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"in_channels", &Conv::in_channels, "0: those of the input"},
         Field{"out_channels", &Conv::out_channels},
         Field{"kernel", &Conv::kernel},

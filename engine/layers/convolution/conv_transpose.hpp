@@ -37,7 +37,7 @@ struct ConvTranspose {
     bool bias = true;
     Activation activation = Activation::identity;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"in_channels", &ConvTranspose::in_channels, "0: those of the input"},
         Field{"out_channels", &ConvTranspose::out_channels},
         Field{"kernel", &ConvTranspose::kernel},

@@ -18,7 +18,7 @@ struct MaxPool2d {
     AxisValues stride = 0;
     AxisValues padding = 0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"kernel", &MaxPool2d::kernel},
         Field{"stride", &MaxPool2d::stride, "0: the kernel"},
         Field{"padding", &MaxPool2d::padding},

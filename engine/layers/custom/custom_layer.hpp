@@ -95,7 +95,7 @@ struct Custom {
     std::string plugin;
     std::shared_ptr<const CustomLayer> layer;  ///< Null: no layer, which nothing can be done with.
 
-    static constexpr auto fields = std::tuple{};
+    static constexpr auto fields = FieldTable{};
 
     static Custom example() { return {}; }
     static std::optional<Custom> fitted(const Shape& /*in*/, const Shape& /*out*/) { return {}; }

@@ -23,7 +23,7 @@ struct BatchNorm {
     float epsilon = 1e-5F;
     float momentum = 0.1F;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"features", &BatchNorm::features, "0: those of the input"},
         Field{"epsilon", &BatchNorm::epsilon},
         Field{"momentum", &BatchNorm::momentum},

@@ -18,7 +18,7 @@ struct LayerNorm {
     std::int64_t features = 0;
     float epsilon = 1e-5F;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"features", &LayerNorm::features, "0: all elements of a row"},
         Field{"epsilon", &LayerNorm::epsilon},
     };

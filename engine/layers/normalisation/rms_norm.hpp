@@ -17,7 +17,7 @@ struct RmsNorm {
     std::int64_t features = 0;
     float epsilon = 1e-6F;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"features", &RmsNorm::features, "0: all elements of a row"},
         Field{"epsilon", &RmsNorm::epsilon},
     };

@@ -40,7 +40,7 @@ struct Softmax {
     std::int64_t mixtures = 0;
     std::int64_t classes = 0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"variant", &Softmax::variant},
         Field{"features", &Softmax::features, "0: all elements of a row"},
         Field{"temperature", &Softmax::temperature},

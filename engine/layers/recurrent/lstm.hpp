@@ -22,7 +22,7 @@ struct Lstm {
     std::int64_t in = 0;
     std::int64_t hidden = 0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"in", &Lstm::in, "0: all elements of a row"},
         Field{"hidden", &Lstm::hidden, "width of the state; 0: told by what follows"},
     };

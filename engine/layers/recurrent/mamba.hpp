@@ -32,7 +32,7 @@ struct Mamba {
     Discretization discretization = Discretization::zero_order_hold;
     float epsilon = 1e-6F;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"features", &Mamba::features, "0: all elements of a row"},
         Field{"state", &Mamba::state_size},
         Field{"expand", &Mamba::expand},

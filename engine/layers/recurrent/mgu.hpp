@@ -20,7 +20,7 @@ struct Mgu {
     std::int64_t in = 0;
     std::int64_t hidden = 0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"in", &Mgu::in, "0: all elements of a row"},
         Field{"hidden", &Mgu::hidden, "width of the state; 0: told by what follows"},
     };

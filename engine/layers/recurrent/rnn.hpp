@@ -16,7 +16,7 @@ struct Rnn {
     std::int64_t in = 0;
     std::int64_t hidden = 0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"in", &Rnn::in, "0: all elements of a row"},
         Field{"hidden", &Rnn::hidden, "width of the state; 0: told by what follows"},
     };

@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "cambrian/engine/core/json/field.hpp"
@@ -102,7 +101,7 @@ struct LayerText {
 ///
 ///     static constexpr std::string_view name;
 ///     static constexpr LayerText about;  // complete
-///     static constexpr auto fields;      // std::tuple of Field
+///     static constexpr auto fields;      // a FieldTable
 ///     static L example();                // for tests and documentation
 ///     // default-configured layer between rows of two shapes, if there is one; where L is of no
 ///     // use alone, the layer that holds it

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 
 #include "cambrian/engine/core/json/field.hpp"
 
@@ -49,7 +48,7 @@ struct ParameterRules {
     float init_scale = 1.0F;
     bool decay = true;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"init", &ParameterRules::init, "How weight matrices start."}.later(),
         Field{"init_scale", &ParameterRules::init_scale,
               FieldRange{-largest_setting, largest_setting},

@@ -270,7 +270,7 @@ void ArchiveReader::read(AnyLayer& layer) {
                 if (entry.addition <= later)
                     self(self, value.*entry.member, entry.range.value_or(FieldRange{}));
             };
-            std::apply([&](const auto&... entry) { (one(entry), ...); }, Value::fields);
+            Value::fields([&](const auto&... entry) { (one(entry), ...); });
         } else if constexpr (requires {
                                  requires field_json::Listed<typename Value::value_type>;
                              }) {
@@ -286,17 +286,15 @@ void ArchiveReader::read(AnyLayer& layer) {
             const auto one = [&](const auto& entry) {
                 if (entry.addition <= later) field(field, concrete.*entry.member, FieldRange{});
             };
-            std::apply([&](const auto&... entry) { (one(entry), ...); },
-                       std::remove_cvref_t<decltype(concrete)>::fields);
+            std::remove_cvref_t<decltype(concrete)>::fields(
+                [&](const auto&... entry) { (one(entry), ...); });
             if (later_used(concrete) != later) fail("a layer says that it has more than it has");
         },
         result->variant());
     if (has_rules) {
-        std::apply(
-            [&](const auto&... entry) {
-                (field(field, result->rules.*entry.member, FieldRange{}), ...);
-            },
-            ParameterRules::fields);
+        ParameterRules::fields([&](const auto&... entry) {
+            (field(field, result->rules.*entry.member, FieldRange{}), ...);
+        });
         if (result->rules.plain()) fail("a layer says that it has rules and has none");
         if (!std::isfinite(result->rules.init_scale)) fail("a scale is not finite");
     }

@@ -123,7 +123,7 @@ void ArchiveWriter::write(const AnyLayer& layer) {
             const auto one = [&](const auto& entry) {
                 if (entry.addition <= later) self(self, value.*entry.member);
             };
-            std::apply([&](const auto&... entry) { (one(entry), ...); }, Value::fields);
+            Value::fields([&](const auto&... entry) { (one(entry), ...); });
         } else if constexpr (field_json::Choice<Value>) {
             write(choice_names(value)[static_cast<std::size_t>(value)]);
         } else if constexpr (std::is_same_v<Value, std::string>) {
@@ -137,13 +137,13 @@ void ArchiveWriter::write(const AnyLayer& layer) {
             const auto one = [&](const auto& entry) {
                 if (entry.addition <= later) field(field, concrete.*entry.member);
             };
-            std::apply([&](const auto&... entry) { (one(entry), ...); },
-                       std::remove_cvref_t<decltype(concrete)>::fields);
+            std::remove_cvref_t<decltype(concrete)>::fields(
+                [&](const auto&... entry) { (one(entry), ...); });
         },
         layer.variant());
     if (layer.rules.plain()) return;
-    std::apply([&](const auto&... entry) { (field(field, layer.rules.*entry.member), ...); },
-               ParameterRules::fields);
+    ParameterRules::fields(
+        [&](const auto&... entry) { (field(field, layer.rules.*entry.member), ...); });
 }
 
 void ArchiveWriter::write(const LayerFormats& formats) {

@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -42,7 +41,7 @@ struct RandomNetwork {
     std::int64_t vocabulary = 0;             ///< The input holds ids below it; 0: numbers.
     std::vector<std::string> layer_types{};  ///< Those that slots are drawn from; empty: all.
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"seed", &RandomNetwork::seed},
         Field{"most_layers", &RandomNetwork::max_layers},
         Field{"most_links", &RandomNetwork::max_links},
@@ -77,7 +76,7 @@ struct DenseStack {
     bool residual = false;
     float dropout = 0.0F;  ///< Rate; 0: none.
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"widths", &DenseStack::widths},   Field{"activation", &DenseStack::activation},
         Field{"norm", &DenseStack::norm},       Field{"residual", &DenseStack::residual},
         Field{"dropout", &DenseStack::dropout},
@@ -102,7 +101,7 @@ struct Convolutional {
     std::vector<std::int64_t> widths{};  ///< Of hidden dense layers after the stages.
     float dropout = 0.0F;                ///< Rate before each dense layer; 0: none.
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"channels", &Convolutional::channels},
         Field{"kernel", &Convolutional::kernel},
         Field{"activation", &Convolutional::activation},
@@ -138,7 +137,7 @@ struct Transformer {
     std::string norm = "rms_norm";  ///< Or layer_norm.
     float dropout = 0.0F;           ///< Rate after attention and swiglu; 0: none.
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"blocks", &Transformer::blocks},         Field{"features", &Transformer::features},
         Field{"heads", &Transformer::heads},           Field{"kv_heads", &Transformer::kv_heads},
         Field{"hidden", &Transformer::hidden},         Field{"causal", &Transformer::causal},

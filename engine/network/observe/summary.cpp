@@ -41,8 +41,7 @@ std::vector<InnerLayer> inner_layers(const AnyLayer& any, const Shape& row) {
                 if constexpr (std::is_same_v<Value, OptionalLayer>)
                     for (const AnyLayer& inner : value) add(std::string(name), inner);
             };
-            std::apply([&](const auto&... entry) { (field(entry.name, layer.*entry.member), ...); },
-                       L::fields);
+            L::fields([&](const auto&... entry) { (field(entry.name, layer.*entry.member), ...); });
         },
         any.variant());
     return result;

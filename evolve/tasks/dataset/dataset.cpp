@@ -29,7 +29,7 @@ struct DatasetSettings {
     ValidationSettings validation{};
     std::int64_t steps = 1;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"split", &DatasetSettings::split},
         Field{"rows_per_evaluation", &DatasetSettings::rows_per_evaluation, FieldRange{0.0, 1e9},
               "Rows or sequences of the train part, drawn anew for every generation and common to "

@@ -22,7 +22,7 @@ constexpr std::span<const std::string_view> choice_names(Equations) {
 struct AcrobotSettings {
     Equations equations = Equations::book;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"equations", &AcrobotSettings::equations,
               "book: as Gym has them; nips: without the pull of the first link's turning on the "
               "second."},

@@ -26,7 +26,7 @@ struct CartPoleSettings {
     double force = 10.0;
     double half_length = 0.5;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"variant", &CartPoleSettings::variant,
               "gym: CartPole-v1, 500 steps from near the middle, solved by a mean of 475; stanley: "
               "the single pole of Stanley's NEAT, 100,000 steps from anywhere, scaled inputs, "

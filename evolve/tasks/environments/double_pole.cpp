@@ -45,7 +45,7 @@ struct DoublePoleSettings {
     std::int64_t hold_steps = 100'000;
     std::int64_t min_starts = 200;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"velocities", &DoublePoleSettings::velocities,
               "Whether the network sees the velocities: 6 observations, or 3."},
         Field{"bias_input", &DoublePoleSettings::bias_input,

@@ -29,7 +29,7 @@ struct SwingUpSettings {
     Start start = Start::easy;
     double seconds_per_step = 0.01;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{
             "start", &SwingUpSettings::start,
             "easy: hanging, all four values off by a normal deviate of .2 (WANN, prettyNEAT, "

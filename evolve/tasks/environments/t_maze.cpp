@@ -15,7 +15,7 @@ struct TMazeSettings {
     double low_reward = 0.2;
     double wall_penalty = 0.4;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"hall", &TMazeSettings::hall, FieldRange{1.0, 100.0},
               "Steps from the start up to the fork, and from there to either end."},
         Field{"trials", &TMazeSettings::trials, FieldRange{1.0, 10000.0},

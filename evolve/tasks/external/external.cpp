@@ -27,7 +27,7 @@ struct ExternalSettings {
     std::int64_t batch = 16;
     RolloutValidation validation{.episodes = 20};
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"command", &ExternalSettings::command,
               "The program that simulates, and its arguments, without a shell; it starts in the "
               "folder of the config."},

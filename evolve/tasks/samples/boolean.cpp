@@ -25,7 +25,7 @@ Samples all_rows(std::int64_t inputs, std::int64_t outputs,
 struct ParitySettings {
     std::int64_t bits = 3;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"bits", &ParitySettings::bits, FieldRange{2.0, 12.0},
               "Inputs of a row; there are 2^bits rows. 2 is exclusive or."},
     };
@@ -35,7 +35,7 @@ struct MultiplexerSettings {
     std::int64_t address_bits = 2;
     double bonus = 0.0;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"address_bits", &MultiplexerSettings::address_bits, FieldRange{1.0, 3.0},
               "1, 2, 3: networks of 3, 6, 11 inputs and 8, 64, 2048 rows. The address comes first, "
               "its least significant bit before the others."},
@@ -54,7 +54,7 @@ constexpr std::span<const std::string_view> choice_names(RetinaGoal) {
 struct RetinaSettings {
     RetinaGoal goal = RetinaGoal::conjunction;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"goal", &RetinaSettings::goal,
               "Whether an object is on the left and on the right, on either side, or, with two "
               "outputs, on each."},

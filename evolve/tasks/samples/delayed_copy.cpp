@@ -26,7 +26,7 @@ struct DelayedCopySettings {
 
     static constexpr FieldRange count{1.0, 1e4};
     static constexpr FieldRange count_or_none{0.0, 1e4};
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"variant", &DelayedCopySettings::variant,
               "delay: each item is wanted some steps later, while others arrive; copy: after a "
               "delimiter all items are wanted, in blank steps; recall: the same without a step for "

@@ -35,7 +35,7 @@ struct MackeyGlassSettings {
     ValidationSettings validation{};
 
     static constexpr FieldRange steps_or_none{0.0, 1e5};
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"method", &MackeyGlassSettings::method,
               "How dx/dt = 0.2 x(t-17) / (1 + x(t-17)^10) - 0.1 x(t) is integrated. rk4: the "
               "delayed value is interpolated at half steps; rk4_held: it stands still within a "

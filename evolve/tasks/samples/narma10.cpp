@@ -19,7 +19,7 @@ struct Narma10Settings {
     ValidationSettings validation{};
 
     static constexpr FieldRange steps_or_none{0.0, 1e5};
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"washout", &Narma10Settings::washout, steps_or_none,
               "Steps at the start of each part that are not scored."},
         Field{"train_steps", &Narma10Settings::train_steps, FieldRange{2.0, 1e5},

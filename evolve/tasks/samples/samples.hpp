@@ -6,7 +6,6 @@
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "cambrian/engine/core/json/field_json.hpp"

@@ -59,7 +59,7 @@ Samples spiral_points(std::int64_t first_half_step) {
 }
 
 struct SpiralsSettings {
-    static constexpr std::tuple<> fields{};
+    static constexpr auto fields = FieldTable{};
 };
 
 }  // namespace

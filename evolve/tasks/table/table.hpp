@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "cambrian/engine/io/csv/class_labels.hpp"
@@ -64,7 +63,7 @@ struct TableSettings {
 
     static constexpr FieldRange rows{0.0, 1e9};
     static constexpr FieldRange orders{1.0, 1000.0};
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"mode", &TableSettings::mode},
         Field{"train", &TableSettings::train},
         Field{"test", &TableSettings::test},

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "cambrian/engine/core/json/field.hpp"
@@ -43,7 +42,7 @@ struct SubstrateLayer {
     std::vector<double> to{};
 
     static constexpr FieldRange coordinates{-1e3, 1e3};
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"nodes", &SubstrateLayer::nodes, coordinates,
               "The coordinates of each node, in its order, such as [[-1, 0], [1, 0]]; in place of "
               "shape, from and to."},
@@ -72,7 +71,7 @@ struct SubstrateSearch {
     std::int64_t maximum_connections = 16384;
 
     static constexpr std::int64_t deepest = 7;
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"initial_depth", &SubstrateSearch::initial_depth, FieldRange{1.0, double{deepest}},
               "Divisions that are always made: 3 looks at 8 x 8 places."},
         Field{"maximum_depth", &SubstrateSearch::maximum_depth, FieldRange{1.0, double{deepest}},
@@ -114,7 +113,7 @@ struct SubstrateSettings {
     NeuronActivation hidden_activation = NeuronActivation::tanh;
     NeuronActivation output_activation = NeuronActivation::sigmoid;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"type", &SubstrateSettings::type,
               "layers: the nodes of the config (HyperNEAT). evolved: hidden nodes stand where the "
               "pattern of the CPPN has information (ES-HyperNEAT)."},

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "cambrian/engine/core/json/field.hpp"
@@ -32,7 +31,7 @@ struct ValueSettings {
     float largest = 30.0F;
 
     static constexpr FieldRange any{-1e6, 1e6};
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"perturb_rate", &ValueSettings::perturb_rate, from_zero_to_one,
               "Per value of a child that differs: add noise."},
         Field{"power", &ValueSettings::power, FieldRange{0.0, 1e6},
@@ -91,7 +90,7 @@ struct NeatSettings {
     float plastic_rate = 1.0F;
     float plastic_toggle_rate = 0.0F;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"node_add_rate", &NeatSettings::node_add_rate, from_zero_to_one,
               "A neuron splits a connection, which is disabled: with a weight of 1 into the neuron "
               "and the old weight out of it. Exact for the activation identity, and for relu, "

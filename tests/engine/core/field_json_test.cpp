@@ -25,7 +25,7 @@ struct Inner {
     double share = 0.25;
     bool operator==(const Inner&) const = default;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"share", &Inner::share, below_one, "A share."},
     };
 };
@@ -42,7 +42,7 @@ struct Outer {
     Inner inner{};
     bool operator==(const Outer&) const = default;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"count", &Outer::count, FieldRange{1.0, 9.0}, "How many."},
         Field{"seed", &Outer::seed},
         Field{"rate", &Outer::rate},

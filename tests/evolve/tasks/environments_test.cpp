@@ -206,7 +206,7 @@ TEST(Environments, BadSettingsNameKeyAndRange) {
 /// A world of a program's own: a counter that a network may let run.
 struct CounterSettings {
     double goal = 3.0;
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"goal", &CounterSettings::goal, FieldRange{1.0, 9.0}, "Where it ends."},
     };
 };

@@ -32,7 +32,7 @@ struct Memory {
     std::vector<std::int64_t> marks{};
     float keeps = 0.5F;
 
-    static constexpr auto fields = std::tuple{
+    static constexpr auto fields = FieldTable{
         Field{"features", &Memory::features}, Field{"activation", &Memory::activation},
         Field{"marks", &Memory::marks}, Field{"keeps", &Memory::keeps, from_zero_to_one}.later()};
 
@@ -133,7 +133,7 @@ TEST_F(CustomLayers, KeysThatAreWrongAreRefused) {
 struct Greedy : Memory {
     static constexpr std::string_view name = "greedy";
     bool decay = false;
-    static constexpr auto fields = std::tuple{Field{"decay", &Greedy::decay}.later()};
+    static constexpr auto fields = FieldTable{Field{"decay", &Greedy::decay}.later()};
     static Greedy example() { return {}; }
     static std::optional<Greedy> fitted(const Shape& /*in*/, const Shape& /*out*/) { return {}; }
     bool operator==(const Greedy&) const = default;
