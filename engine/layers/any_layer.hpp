@@ -53,7 +53,7 @@ class AnyLayer {
     template <class L>
     requires std::constructible_from<Variant, L> AnyLayer(L layer)
         : layer_(std::move(layer)) {}  // NOLINT: a layer is an AnyLayer
-    // Of thirty types: compiled once, not in every source that copies a network.
+    // Compiled once, for all types of the list, not in every source that copies a network.
     AnyLayer(const AnyLayer&);
     AnyLayer(AnyLayer&&) noexcept;
     AnyLayer& operator=(const AnyLayer&);

@@ -74,7 +74,7 @@ std::vector<Recorded> recorded() {
     add("acrobot_v1, nips", {{"type", "acrobot"}, {"equations", "nips"}},
         acrobot["episodes_nips_variant"], acrobot["check"], chosen<3>);
     add("pendulum_v1", {{"type", "pendulum"}}, pendulum["episodes"], pendulum["check"], said);
-    const json stanley_rules{{"type", "double_pole"}, {"cart_friction", 0.0}, {"least_force", 0.0},
+    const json stanley_rules{{"type", "double_pole"}, {"cart_friction", 0.0}, {"min_force", 0.0},
                              {"bias_input", true},    {"start_angle", 0.07},  {"velocities", true}};
     add("double_pole", stanley_rules, poles["episodes"], poles["check"], said).observations =
         "network_inputs_with_velocities_first_5";
@@ -265,10 +265,8 @@ Controller linear(const json& file) {
 }
 
 json stanley(const json& more) {
-    json settings{{"type", "double_pole"},
-                  {"cart_friction", 0.0},
-                  {"least_force", 0.0},
-                  {"start_angle", 0.07}};
+    json settings{
+        {"type", "double_pole"}, {"cart_friction", 0.0}, {"min_force", 0.0}, {"start_angle", 0.07}};
     settings.update(more);
     return settings;
 }

@@ -62,22 +62,12 @@ template <class... Rows>
 
 }  // namespace detail
 
-/// The table `fields` of a struct. Called with a function it calls that with all rows, each of a
-/// type of its own, as the arguments. They lie in a closure: of as many tuples most sources would
-/// be half as long in compiling again.
+/// The table `fields` of a struct: fields(f) calls f with all rows, each of a type of its own. A
+/// closure holds them, since compilers take far longer for a std::tuple of each struct.
 template <class Held>
-class FieldTable {
-  public:
+struct FieldTable : Held {
     template <class... Rows>
-    constexpr explicit FieldTable(Rows... rows) : held_(detail::hold(rows...)) {}
-
-    template <class F>
-    constexpr auto operator()(F&& f) const {
-        return held_(std::forward<F>(f));
-    }
-
-  private:
-    Held held_;
+    constexpr explicit FieldTable(Rows... rows) : Held(detail::hold(rows...)) {}
 };
 template <class... Rows>
 FieldTable(Rows...) -> FieldTable<decltype(detail::hold(std::declval<Rows>()...))>;

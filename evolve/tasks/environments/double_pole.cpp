@@ -37,7 +37,7 @@ struct DoublePoleSettings {
     bool bias_input = false;
     double start_angle = 0.06981317;
     double cart_friction = 5e-4;
-    double least_force = 0.0390625;
+    double min_force = 0.0390625;
     Fitness fitness = Fitness::standard;
     double position_limit = 2.4;
     double angle_limit = 0.628329;
@@ -55,7 +55,7 @@ struct DoublePoleSettings {
               "(.01745329) in the paper of 2002. All else starts at 0."},
         Field{"cart_friction", &DoublePoleSettings::cart_friction, FieldRange{0.0, 1.0},
               "Newtons against the motion of the cart: 5e-4 (2008); 0 in Stanley's code."},
-        Field{"least_force", &DoublePoleSettings::least_force, FieldRange{0.0, 10.0},
+        Field{"min_force", &DoublePoleSettings::min_force, FieldRange{0.0, 10.0},
               "A weaker force becomes so strong: 10/256 N (2008), so that no network holds the "
               "poles with none; 0 in Stanley's code."},
         Field{"fitness", &DoublePoleSettings::fitness,
@@ -183,12 +183,12 @@ Var DoublePole::observe(std::span<const Var> state) const {
 
 Var DoublePole::force(Var output) const {
     const Var force = (clamp(output, 0.0, 1.0) - 0.5) * (2.0 * largest_force);
-    if (settings_.least_force == 0.0) return force;
+    if (settings_.min_force == 0.0) return force;
     Graph& graph = *output.graph;
     const Var least =
-        select(less(force, constant(graph, 0.0)), constant(graph, -settings_.least_force),
-               constant(graph, settings_.least_force));
-    return select(less(abs(force), constant(graph, settings_.least_force)), least, force);
+        select(less(force, constant(graph, 0.0)), constant(graph, -settings_.min_force),
+               constant(graph, settings_.min_force));
+    return select(less(abs(force), constant(graph, settings_.min_force)), least, force);
 }
 
 DoublePole::Motion DoublePole::derivative(const Motion& y, Var force) const {

@@ -180,7 +180,7 @@ TEST(DoublePole, NoForceIsWeakerThanTheRulesSay) {
     EXPECT_EQ(pushed(R"("double_pole")", 0.5009), least);
     EXPECT_GT(pushed(R"("double_pole")", 0.51), least);
     EXPECT_NEAR(pushed(R"("double_pole")", 0.4991), -least, 1e-12);
-    EXPECT_EQ(pushed(R"("double_pole", "least_force": 0)", 0.5), 0.0);
+    EXPECT_EQ(pushed(R"("double_pole", "min_force": 0)", 0.5), 0.0);
     // 10 N at most.
     EXPECT_EQ(pushed(R"("double_pole")", 7.0), pushed(R"("double_pole")", 1.0));
 }
