@@ -14,7 +14,7 @@ if(CAMBRIAN_REAL_LOADER)
   add_dependencies(cambrian_tests cambrian_faulty_loader)
   set(faulty_loader "LD_LIBRARY_PATH=${CAMBRIAN_FAULTY_LOADER_DIRECTORY};CAMBRIAN_FAULTY_LOADER=1;CAMBRIAN_TEST_VALIDATION=0")
   add_test(NAME gpu.faulty_loader COMMAND cambrian_gpu_tests --gtest_filter=FaultTest.*)
-  set_tests_properties(gpu.faulty_loader PROPERTIES LABELS gpu TIMEOUT 900 ${makes_pipelines} ENVIRONMENT "${faulty_loader}")
+  set_tests_properties(gpu.faulty_loader PROPERTIES LABELS gpu TIMEOUT 900 PROCESSORS 2 ${makes_pipelines} ENVIRONMENT "${faulty_loader}")
   cambrian_long_test(gpu.faulty_loader gpu FaultTest.* "${faulty_loader};CAMBRIAN_ALL_CASES=1")
 endif()
 

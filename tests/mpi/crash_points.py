@@ -7,11 +7,11 @@ import time
 import harness
 
 LEASE = 1.0
-LONGEST = LEASE + 2.0  # Seconds from the last death to the end of the whole job, what remained of the run included.
 KILL, STOP = int(signal.SIGKILL), int(signal.SIGSTOP)
 
 # `points` of each kind, spread over the run; 0: all of them. Of several `parts`, which may run side by side, this is `part`.
 chosen = harness.options(__doc__, crash_points="", points=0, seed=5, ranks=0, parts=1, part=0)
+LONGEST = LEASE + chosen.late  # Seconds from the last death to the end of the whole job, what remained of the run included.
 draw = random.Random(chosen.seed)
 task = {"type": "cart_pole", "episodes": 2, "steps": 60, "validation": {"every": 2, "episodes": 4}}
 experiment = harness.config(chosen, "crash", 8, 24, task)

@@ -7,8 +7,9 @@ CASES = [(4, 1, "genomes", 1), (2, 0, "births", 2), (1, 64, "genomes", 2), (3, 6
 TASKS = {"xor": {"type": "xor"},
          "cart_pole": {"type": "cart_pole", "episodes": 2, "steps": 60, "validation": {"every": 2, "episodes": 4}}}
 
-chosen = harness.options(__doc__, cases=len(CASES))
-for name, task in TASKS.items():
+chosen = harness.options(__doc__, cases=len(CASES), tasks=",".join(TASKS))
+for name in chosen.tasks.split(","):
+    task = TASKS[name]
     experiment = harness.config(chosen, name, 7, 30, task)
     alone = chosen.work / f"{name}-alone"
     harness.run(chosen, 1, ["evolve", experiment, "--quiet", "--set", f"run.directory={alone}"])
@@ -22,15 +23,17 @@ for name, task in TASKS.items():
     # More ranks than individuals is legal.
     few = harness.config(chosen, f"{name}-few", 3, 2, task)
     harness.run(chosen, 4, ["evolve", few, "--quiet", "--set", f"run.directory={chosen.work / (name + '-few')}"])
-# Records, and orders with children, of more than MPI sends at once: none may be overtaken by the next.
-large = harness.config(chosen, "large", 6, 3000, TASKS["xor"])
-alone = chosen.work / "large-alone"
-harness.run(chosen, 1, ["evolve", large, "--quiet", "--set", f"run.directory={alone}"])
-for exchange in ("births", "genomes"):
-    directory = chosen.work / f"large-{exchange}"
-    text = harness.run(chosen, 3, ["evolve", large, "--quiet", "--set", f"run.directory={directory}",
-                                   "--set", f"distributed.exchange={exchange}", "--set", "distributed.shard_size=50"])
-    harness.same(harness.results(alone), directory, f"population 3,000, {exchange}")
-    if "silent" in text:
-        harness.fail(f"population 3,000, {exchange}: an order was lost\n{text}")
-print(f"{len(TASKS) * min(chosen.cases, len(CASES))} runs gave the same bytes")
+# Records, and orders with children, of more than MPI sends at once: none may be overtaken by the next. What is sent does
+# not depend on the backend, nor on how it is varied.
+if chosen.backend == "cpu" and chosen.genome == "volumetric":
+    large = harness.config(chosen, "large", 6, 3000, TASKS["xor"])
+    alone = chosen.work / "large-alone"
+    harness.run(chosen, 1, ["evolve", large, "--quiet", "--set", f"run.directory={alone}"])
+    for exchange in ("births", "genomes"):
+        directory = chosen.work / f"large-{exchange}"
+        text = harness.run(chosen, 3, ["evolve", large, "--quiet", "--set", f"run.directory={directory}",
+                                       "--set", f"distributed.exchange={exchange}", "--set", "distributed.shard_size=50"])
+        harness.same(harness.results(alone), directory, f"population 3,000, {exchange}")
+        if "silent" in text:
+            harness.fail(f"population 3,000, {exchange}: an order was lost\n{text}")
+print(f"{len(chosen.tasks.split(',')) * min(chosen.cases, len(CASES))} runs gave the same bytes")

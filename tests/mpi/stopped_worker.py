@@ -8,7 +8,7 @@ import harness
 chosen = harness.options(__doc__)
 experiment, expected, duration = harness.unbroken_cart_pole(chosen, "stopped")
 lease = 1.5
-longest = lease + 2
+longest = lease + chosen.late
 
 
 def begun(ranks, directory, *more):
@@ -67,7 +67,7 @@ harness.wait_until(lambda: state_of(directory) == "done", 60 + 10 * duration, "t
 ended = time.monotonic()
 time.sleep(0.5)
 os.kill(job.pid, signal.SIGTERM)
-text = end_of(job, 2, "a signal to a job whose run has ended")
+text = end_of(job, chosen.late, "a signal to a job whose run has ended")
 if job.returncode != 0:
     harness.fail(f"a job whose run has ended must return its exit code, not {job.returncode}\n{text}")
 

@@ -5,7 +5,7 @@ import csv
 import harness
 
 chosen = harness.options(__doc__, mixed=0)
-generations = 8
+generations = 6
 experiment = harness.config(chosen, "rows", generations, 40, {"type": "cart_pole", "episodes": 2, "steps": 50})
 # Large enough to be made on a device, and of one structure: each is a program there.
 network = '[{"type": "dense", "out": 64, "activation": "tanh"}, {"type": "dense", "out": 64}, {"type": "dense"}]'
@@ -35,8 +35,8 @@ run("cpu", "engine.backend=cpu", inherits=False)
 expected = harness.results(chosen.work / "cpu")
 run("device", "engine.backend=vulkan", inherits=True)
 harness.same(expected, chosen.work / "device", "weights on a device")
-run("resumed", "engine.backend=vulkan", "run.stop.generations=4", inherits=True)
-run("resumed", "run.stop.generations=8", command="resume", inherits=True)
+run("resumed", "engine.backend=vulkan", f"run.stop.generations={generations // 2}", inherits=True)
+run("resumed", f"run.stop.generations={generations}", command="resume", inherits=True)
 harness.same(expected, chosen.work / "resumed", "weights on a device, resumed")
 run("short", "engine.backend=vulkan", "engine.memory_limit=1MiB")
 harness.same(expected, chosen.work / "short", "a device without memory for all weights")
