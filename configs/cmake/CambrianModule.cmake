@@ -1,7 +1,7 @@
 # cambrian_module(<name> PUBLIC <targets> PRIVATE <targets> EXCLUDE <patterns> ONLY <pattern> ALONE <patterns>
-# BRIEF <folders>): the library cambrian::<name> from every source below its folder, with the project's warnings and
-# arithmetic flags. ALONE are sources that no batch takes (see cambrian_batch). BRIEF are folders whose code never runs
-# for longer than the compiler would think about it: -O1 in batches of release builds.
+# TOGETHER <lists of folders> BRIEF <folders>): the library cambrian::<name> from every source below its folder, with the
+# project's warnings and arithmetic flags. ALONE and TOGETHER: see cambrian_batch. BRIEF are folders, or the first ones
+# of lists, whose code never runs for longer than the compiler would think about it: -O1 in batches of release builds.
 include_guard()
 
 add_library(cambrian_warnings INTERFACE)
@@ -35,15 +35,15 @@ if(NOT CAMBRIAN_ARCHITECTURE MATCHES "^x86-64-v[34]$")
   target_compile_options(cambrian_arithmetic INTERFACE -Wno-psabi)
 endif()
 
-# cambrian_batch(<target> <files a batch> <patterns>): batches for CMAKE_UNITY_BUILD, of neighbours in one folder. Headers
-# are read and templates instantiated once a batch; a change of one file compiles its batch, so batches stay small.
-# Sources that match a pattern are compiled alone.
-function(cambrian_batch target size alone)
+# cambrian_batch(<target> <files a batch> <patterns> <lists>): batches for CMAKE_UNITY_BUILD, of neighbours in one folder,
+# or in those of a list such as "core backend root", where root is the module's own. Headers are read and templates
+# instantiated once a batch; a change of one file compiles its batch, so batches stay small. Sources that match a pattern
+# are compiled alone.
+function(cambrian_batch target size alone together)
   get_target_property(sources ${target} SOURCES)
   get_target_property(root ${target} SOURCE_DIR)
   list(FILTER sources INCLUDE REGEX "\\.cpp$")
   list(SORT sources)
-  set(room none)
   foreach(source IN LISTS sources)
     foreach(pattern IN LISTS alone)
       if(source MATCHES ${pattern})
@@ -51,21 +51,28 @@ function(cambrian_batch target size alone)
       endif()
     endforeach()
     cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${root} OUTPUT_VARIABLE relative)
-    string(REGEX MATCH "^[^/]+/" folder "${relative}")
-    string(REPLACE "/" "_" folder "${folder}")
-    if(NOT folder STREQUAL room)
-      set(room "${folder}")
-      set(count 0)
+    set(folder root)
+    if(relative MATCHES "^([^/]+)/")
+      set(folder ${CMAKE_MATCH_1})
     endif()
-    math(EXPR batch "${count} / ${size}")
-    math(EXPR count "${count} + 1")
-    set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP "${folder}${batch}")
+    foreach(list IN LISTS together)
+      separate_arguments(folders UNIX_COMMAND "${list}")
+      if(folder IN_LIST folders)
+        list(GET folders 0 folder)
+      endif()
+    endforeach()
+    if(NOT DEFINED "count_${folder}")
+      set("count_${folder}" 0)
+    endif()
+    math(EXPR batch "${count_${folder}} / ${size}")
+    math(EXPR "count_${folder}" "${count_${folder}} + 1")
+    set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP "${folder}_${batch}")
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
 endfunction()
 
 function(cambrian_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "ONLY" "PUBLIC;PRIVATE;EXCLUDE;ALONE;BRIEF")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "ONLY" "PUBLIC;PRIVATE;EXCLUDE;ALONE;TOGETHER;BRIEF")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp ${CMAKE_CURRENT_SOURCE_DIR}/*.hpp)
   foreach(pattern IN LISTS arg_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX ${pattern})
@@ -82,7 +89,7 @@ function(cambrian_module name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/configs/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(cambrian_${name} PUBLIC ${arg_PUBLIC}
     PRIVATE ${arg_PRIVATE} $<BUILD_INTERFACE:cambrian_warnings> $<BUILD_INTERFACE:cambrian_arithmetic>)
-  cambrian_batch(cambrian_${name} 24 "${arg_ALONE}")
+  cambrian_batch(cambrian_${name} 34 "${arg_ALONE}" "${arg_TOGETHER}")
   foreach(folder IN LISTS arg_BRIEF)
     foreach(batch RANGE 9)
       set_source_files_properties(

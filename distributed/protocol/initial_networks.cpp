@@ -18,8 +18,6 @@ namespace {
 constexpr int coordinator_rank = 0;
 constexpr const char* source = "the coordinator";
 constexpr std::chrono::milliseconds patience{50};
-/// How long a worker that was told to end by a signal waits for the coordinator's stop.
-constexpr double farewell_seconds = 5.0;
 
 std::vector<evolve::Genome> genomes_of(const InitialReply& reply) {
     if (reply.genomes.empty()) {

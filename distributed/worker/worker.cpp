@@ -13,6 +13,7 @@
 #include "cambrian/distributed/generation/blocks.hpp"
 #include "cambrian/distributed/generation/first_shares.hpp"
 #include "cambrian/distributed/protocol/handshake.hpp"
+#include "cambrian/distributed/protocol/initial_networks.hpp"
 #include "cambrian/distributed/protocol/message.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/distributed/worker/compute_thread.hpp"
@@ -31,11 +32,9 @@ namespace {
 using std::chrono::microseconds;
 
 constexpr std::uint32_t shards_in_flight = 2;
-/// How long a worker that was told to end by a signal waits for the coordinator's stop.
-constexpr double farewell_seconds = 5.0;
 constexpr microseconds idle_patience{50'000};
 
-constexpr double most_remakes = 1e9;
+constexpr double max_remakes = 1e9;
 /// So many times as much where weights lie on a backend: whoever is asked for them is at work
 /// there.
 constexpr double backend_share = 5.0;
@@ -65,7 +64,7 @@ class Worker {
                     shard_evaluator_.variation(), shard_evaluator_.genomes(), threads_),
           heard_(reign.epoch > 0 && lock_excludes),
           lock_excludes_(lock_excludes),
-          remakes_per_birth_(limits.remaking_share > 0.0 ? most_remakes : 0.0),
+          remakes_per_birth_(limits.remaking_share > 0.0 ? max_remakes : 0.0),
           compute_(shard_evaluator_) {}
 
     /// Into this rank's log: whoever starts a job only sees what the coordinator says.
@@ -396,7 +395,7 @@ class Worker {
         held_.insert(order.shard);
         const double affordable = remakes_per_birth_ * static_cast<double>(births.size());
         MissingParents missing = follower_.missing_parents(
-            *round, births, static_cast<std::size_t>(std::min(affordable, most_remakes)),
+            *round, births, static_cast<std::size_t>(std::min(affordable, max_remakes)),
             !order.children.empty());
         between_.remade += missing.remade + missing.remakes.recipes.size();
         if (!missing.remakes.recipes.empty()) {

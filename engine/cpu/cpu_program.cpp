@@ -9,12 +9,12 @@
 #include "cambrian/engine/core/simd/float_guard.hpp"
 #include "cambrian/engine/core/simd/lanes.hpp"
 #include "cambrian/engine/cpu/lanes/transposed_scan.hpp"
+#include "cambrian/engine/tensor/tensor.hpp"
 
 namespace cambrian::cpu {
 
 namespace {
 
-constexpr std::int64_t word_bytes = sizeof(Word);
 // Temporaries of a block, and what its scans read in every step, stay in the second-level cache.
 constexpr std::int64_t block_words = std::int64_t{48} * 1024;
 constexpr std::int64_t max_individuals = 256;

@@ -12,6 +12,8 @@ namespace cambrian {
 /// hold a 32-bit word each (real = float, integer = int32, boolean = 0 or 1), the reference a
 /// double.
 enum class ValueType : std::uint8_t { real, integer, boolean };
+/// Bytes of an element of any type in a buffer of the CPU and GPU backends.
+inline constexpr std::int64_t word_bytes = 4;
 [[nodiscard]] std::string_view name(ValueType type);
 /// Whether a value of the type can have the element: any number, a whole number in 32 bits, 0 or 1.
 [[nodiscard]] bool is_element(ValueType type, double element);

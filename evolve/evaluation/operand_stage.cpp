@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/tensor/tensor.hpp"
 
 namespace cambrian::evolve {
 namespace {
@@ -253,7 +254,6 @@ void OperandStage::bind(std::size_t position, bool interpreted,
 }
 
 Buffer& GrowingBuffer::hold(Backend& backend, std::int64_t elements) {
-    constexpr std::int64_t word_bytes = 4;
     const std::int64_t held = buffer_ ? buffer_->elements() : 0;
     if (buffer_ && held >= elements) return *buffer_;
     buffer_.reset();

@@ -4,14 +4,13 @@
 #include <array>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/tensor/tensor.hpp"
 
 namespace cambrian::evolve {
 namespace {
 
 constexpr std::size_t max_programs = 512;
 constexpr std::int64_t unlimited_bytes = std::int64_t{1} << 30;
-constexpr std::int64_t word_bytes = 4;
-
 /// A quarter of the memory for programs, a quarter for operands and outputs; the rest is for data
 /// and for the program that runs.
 std::int64_t share_of_memory(const Backend& backend) {

@@ -5,12 +5,12 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/tensor/tensor.hpp"
 
 namespace cambrian::evolve {
 
 namespace {
 
-constexpr std::int64_t word_bytes = 4;
 /// Elements of a slab of small rows.
 constexpr std::int64_t slab_elements = std::int64_t{1} << 24;
 constexpr std::int64_t min_row = 256;

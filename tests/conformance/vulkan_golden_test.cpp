@@ -1,8 +1,7 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "cambrian/tests/conformance/golden_cases.hpp"
+#include "cambrian/tests/support/all_cases.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 
 // Every case of the golden directory on the Vulkan backend, op by op: fused, each would be several
@@ -28,8 +27,7 @@ TEST(golden, VulkanWithFastMath) {
 
 TEST(golden, WeightFormatsUnpackedByVulkan) {
     // A kernel for each format and kind of scale, which the software device takes long to compile.
-    const ScaleChoices which =
-        std::getenv("CAMBRIAN_ALL_CASES") == nullptr ? ScaleChoices::own : ScaleChoices::all;
+    const ScaleChoices which = all_cases() ? ScaleChoices::all : ScaleChoices::own;
     for (const Math math : {Math::strict, Math::fast})
         expect_golden_unpacked(*unfused(math), which);
 }

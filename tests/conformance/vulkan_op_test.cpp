@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <iostream>
 #include <limits>
 #include <set>
@@ -12,6 +11,7 @@
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/tests/conformance/op_conformance.hpp"
+#include "cambrian/tests/support/all_cases.hpp"
 #include "cambrian/tests/support/op_types.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 
@@ -55,11 +55,6 @@ class VulkanConformance : public testing::Test {
     static inline Backends* backends_ = nullptr;
 };
 
-/// As at night.
-bool all_cases() {
-    return std::getenv("CAMBRIAN_ALL_CASES") != nullptr;
-}
-
 /// Whoever interprets networks has one for each individual, or one for all: each other way to share
 /// its operands would be one more kernel for every case. The kernels of long programs take longest
 /// to compile: those have one way by day.
@@ -93,7 +88,7 @@ bool has_own_kernels(const OpCase& op_case) {
 /// The cases of every op, of those with kernels of their own a sample; a convolution of codes
 /// stays.
 std::vector<OpCase> cases_of_all_ops() {
-    return sample(op_cases(), 5, has_own_kernels);
+    return sample(op_cases(), 20, has_own_kernels);
 }
 
 std::vector<OpCase> few_cases() {

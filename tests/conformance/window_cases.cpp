@@ -3,22 +3,22 @@
 namespace cambrian::test {
 namespace {
 
-using Extents = std::vector<std::int64_t>;
+using AxisExtents = std::vector<std::int64_t>;
 
 /// A window over extents and where it can lie in them.
 struct WindowCase {
-    Extents inside;
+    AxisExtents inside;
     Window window;
-    Extents positions;
+    AxisExtents positions;
 };
 
-Shape joined(std::initializer_list<Extents> parts) {
-    Extents extents;
-    for (const Extents& part : parts) extents.insert(extents.end(), part.begin(), part.end());
+Shape joined(std::initializer_list<AxisExtents> parts) {
+    AxisExtents extents;
+    for (const AxisExtents& part : parts) extents.insert(extents.end(), part.begin(), part.end());
     return Shape(std::span<const std::int64_t>(extents));
 }
 
-Extents kernel_of(const Window& window) {
+AxisExtents kernel_of(const Window& window) {
     return {window.kernel.begin(), window.kernel.begin() + window.rank};
 }
 
@@ -65,11 +65,11 @@ Im2colAttribute adding(const WindowCase& window_case) {
 }
 
 void add_im2col(std::vector<OpCase>& cases) {
-    const std::vector<Extents> leading{{}, {3}, {2, 1}};
+    const std::vector<AxisExtents> leading{{}, {3}, {2, 1}};
     std::size_t next = 0;
     for (const WindowCase& window_case : window_cases_of_all_kinds()) {
         const auto& [inside, window, positions] = window_case;
-        const Extents& images = leading[next++ % leading.size()];
+        const AxisExtents& images = leading[next++ % leading.size()];
         const Shape whole = joined({images, inside});
         const Shape taps = joined({images, {taps_of(window)}, positions});
         cases.push_back(
@@ -87,7 +87,7 @@ struct Channels {
     std::int64_t in;
     std::int64_t out;
     std::int64_t groups;
-    Extents images;
+    AxisExtents images;
 };
 
 /// One group, several, and one for each channel with one output or more.

@@ -9,7 +9,7 @@
 // Any text is either an error or a network that is the same after writing and reading it.
 namespace cambrian {
 
-void fuzz(std::span<const std::byte> bytes) {
+void fuzz_blueprint(std::span<const std::byte> bytes) {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (json_text::fault(text)) return;
     Blueprint blueprint;

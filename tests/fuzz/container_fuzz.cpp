@@ -5,7 +5,7 @@
 // Any bytes are either an error or a container that is the same after writing and reading it.
 namespace cambrian {
 
-void fuzz(std::span<const std::byte> bytes) {
+void fuzz_container(std::span<const std::byte> bytes) {
     const Container container = decode_container(bytes, "input");
     fuzz_expect(decode_container(encode(container), "copy") == container);
 }

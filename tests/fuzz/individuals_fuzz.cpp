@@ -8,7 +8,7 @@
 // individuals that are written as the same bytes from then on.
 namespace cambrian {
 
-void fuzz(std::span<const std::byte> bytes) {
+void fuzz_individuals(std::span<const std::byte> bytes) {
     // The first byte says how long the section about the block is; the rest is the columns.
     if (bytes.empty()) return;
     const std::size_t about = std::min(std::to_integer<std::size_t>(bytes[0]), bytes.size() - 1);

@@ -9,7 +9,7 @@
 // writing and reading it, in either order of keys; bytes as MessagePack likewise.
 namespace cambrian {
 
-void fuzz(std::span<const std::byte> bytes) {
+void fuzz_json(std::span<const std::byte> bytes) {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     fuzz_expect(shortened(text).size() <= 203 && is_utf8(shortened(text)));
     try {

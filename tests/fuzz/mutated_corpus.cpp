@@ -14,12 +14,30 @@
 #include <random>
 #include <vector>
 
-// A fuzz target without libFuzzer: every file of a corpus, then as many mutations of them as asked
-// for, the same ones each time. An input that is a finding is left as `finding` in the working
-// directory.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+#include "cambrian/tests/fuzz/fuzz.hpp"
 
+// The fuzz targets without libFuzzer: every file of a corpus, then as many mutations of them as
+// asked for, the same ones each time. An input that is a finding is left as `finding` in the
+// working directory.
 namespace {
+
+struct Target {
+    std::string_view name;
+    void (*read)(std::span<const std::byte>);
+};
+
+constexpr std::array targets{
+    Target{"blueprint", cambrian::fuzz_blueprint},
+    Target{"container", cambrian::fuzz_container},
+    Target{"idx", cambrian::fuzz_idx},
+    Target{"individuals", cambrian::fuzz_individuals},
+    Target{"json", cambrian::fuzz_json},
+    Target{"network", cambrian::fuzz_network},
+    Target{"preparation", cambrian::fuzz_preparation},
+    Target{"safetensors", cambrian::fuzz_safetensors},
+    Target{"safetensors_index", cambrian::fuzz_safetensors_index},
+    Target{"tokenizer", cambrian::fuzz_tokenizer},
+};
 
 using Bytes = std::vector<std::uint8_t>;
 
@@ -106,23 +124,25 @@ class Mutator {
 }  // namespace
 
 int main(int count, char** arguments) {
-    if (count != 3) {
-        std::fputs("usage: TARGET CORPUS_FOLDER MUTATIONS\n", stderr);
+    const auto* const target =
+        count != 4 ? targets.end() : std::ranges::find(targets, arguments[1], &Target::name);
+    if (target == targets.end()) {
+        std::fputs("usage: cambrian_fuzz_targets TARGET CORPUS_FOLDER MUTATIONS\n", stderr);
         return 2;
     }
     const rlimit memory{max_memory, max_memory};
     if (setrlimit(RLIMIT_AS, &memory) != 0) return 1;
-    const std::vector<Bytes> corpus = read_corpus(arguments[1]);
+    const std::vector<Bytes> corpus = read_corpus(arguments[2]);
     if (corpus.empty()) return 2;
     for (const int signal : {SIGABRT, SIGSEGV, SIGFPE, SIGBUS, SIGILL})
         std::signal(signal, keep_finding);
-    const auto run = [](Bytes bytes) {
+    const auto run = [&](Bytes bytes) {
         current = std::move(bytes);
-        LLVMFuzzerTestOneInput(current.data(), current.size());
+        cambrian::run_target(target->read, std::as_bytes(std::span(current)));
     };
     for (const Bytes& bytes : corpus) run(bytes);
     Mutator mutator(corpus);
-    const long mutations = std::atol(arguments[2]);
+    const long mutations = std::atol(arguments[3]);
     for (long i = 0; i < mutations; ++i) run(mutator.next());
     std::printf("%zu files and %ld mutations of them: no finding\n", corpus.size(), mutations);
 }

@@ -9,7 +9,7 @@
 // a network that is written as the same bytes from then on.
 namespace cambrian {
 
-void fuzz(std::span<const std::byte> bytes) {
+void fuzz_network(std::span<const std::byte> bytes) {
     // The first two bytes say how long the section about the run is; the rest is the genome.
     constexpr std::size_t prefix = 2;
     if (bytes.size() < prefix) return;

@@ -6,7 +6,7 @@
 // on, and that can be judged.
 namespace cambrian {
 
-void fuzz(std::span<const std::byte> bytes) {
+void fuzz_preparation(std::span<const std::byte> bytes) {
     const evolve::Preparation preparation = evolve::decode_preparation(bytes, "input");
     const std::vector<std::byte> copy = evolve::encode(preparation);
     fuzz_expect(evolve::encode(evolve::decode_preparation(copy, "copy")) == copy);

@@ -7,7 +7,7 @@
 // files are plain names.
 namespace cambrian {
 
-void fuzz(std::span<const std::byte> bytes) {
+void fuzz_safetensors_index(std::span<const std::byte> bytes) {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     const SafetensorsIndex index = decode_safetensors_index(text, "input");
     for (const auto& [tensor, file] : index.files)

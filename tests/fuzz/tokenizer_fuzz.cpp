@@ -12,7 +12,7 @@
 // id by id.
 namespace cambrian {
 
-void fuzz(std::span<const std::byte> bytes) {
+void fuzz_tokenizer(std::span<const std::byte> bytes) {
     const std::string_view input(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     const std::size_t end = std::min(input.find('\0'), input.size());
     const std::string_view text =

@@ -7,14 +7,13 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
 #include "cambrian/engine/cpu/execution/nest.hpp"
+#include "cambrian/engine/tensor/tensor.hpp"
 
 namespace cambrian::cpu {
 
 namespace {
 
 constexpr std::int64_t words_per_line = 16;
-constexpr std::int64_t word_bytes = sizeof(Word);
-
 std::int64_t whole_lines(std::int64_t words) {
     return (words + words_per_line - 1) / words_per_line * words_per_line;
 }

@@ -9,14 +9,13 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/host_memory.hpp"
+#include "cambrian/engine/tensor/tensor.hpp"
 
 namespace cambrian::cpu {
 
 namespace {
 
 constexpr std::int64_t boundary = 64;
-constexpr std::int64_t word_bytes = 4;
-
 std::int64_t word_count_bytes(std::int64_t elements) {
     CAMBRIAN_ASSERT(elements >= 0);
     if (elements > std::numeric_limits<std::int64_t>::max() / (2 * word_bytes)) {

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "cambrian/engine/tensor/tensor.hpp"
+
 namespace cambrian::cpu {
 
 namespace {
@@ -14,7 +16,6 @@ struct Traffic {
     std::int64_t shared = 0;
 
     void add(std::int64_t elements, bool per_individual) {
-        constexpr auto word_bytes = static_cast<std::int64_t>(sizeof(Word));
         (per_individual ? own : shared) += elements * word_bytes;
     }
 };

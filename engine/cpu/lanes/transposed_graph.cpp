@@ -9,6 +9,7 @@
 #include "cambrian/engine/cpu/execution/kernel_table.hpp"
 #include "cambrian/engine/cpu/lanes/transposed_kernels.hpp"
 #include "cambrian/engine/cpu/lanes/transposed_nodes.hpp"
+#include "cambrian/engine/tensor/tensor.hpp"
 
 namespace cambrian::cpu {
 
@@ -99,7 +100,6 @@ class TransposedWriter {
     }
 
     TransposedGraph finish(MemoryAccount& account) {
-        constexpr auto word_bytes = static_cast<std::int64_t>(sizeof(Word));
         if (constant_words_ > 0) {
             result_.constants_ = Memory(account, constant_words_ * word_bytes);
             auto* const words = reinterpret_cast<Word*>(result_.constants_.data());

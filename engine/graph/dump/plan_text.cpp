@@ -4,13 +4,12 @@
 #include "cambrian/engine/graph/dump/text.hpp"
 #include "cambrian/engine/graph/plan/liveness.hpp"
 #include "cambrian/engine/graph/plan/plan.hpp"
+#include "cambrian/engine/tensor/tensor.hpp"
 
 namespace cambrian {
 namespace {
 
 using Kind = Placement::Kind;
-
-constexpr std::int64_t word_bytes = 4;
 
 std::string place_text(const Placement& placement) {
     const std::string index = std::to_string(placement.index);

@@ -6,11 +6,11 @@
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/graph/plan/liveness.hpp"
 #include "cambrian/engine/graph/plan/plan.hpp"
+#include "cambrian/engine/tensor/tensor.hpp"
 
 namespace cambrian {
 namespace {
 
-constexpr std::int64_t word_bytes = 4;
 /// Nodes that are computed again to have one value again.
 constexpr std::size_t max_nodes = 8;
 /// Graphs that are tried: each is planned.

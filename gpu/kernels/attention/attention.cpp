@@ -14,7 +14,7 @@ namespace cambrian::gpu {
 namespace {
 
 // As in shaders/attention/attention.glsl.
-enum Tensor : std::size_t {
+enum AttentionTensor : std::size_t {
     q_tensor,
     k_tensor,
     v_tensor,
@@ -29,7 +29,7 @@ constexpr std::uint32_t flag_causal = 1;
 constexpr std::uint32_t flag_valid = 2;
 
 /// A tensor that a kernel reads or writes; without elements it has no part in it.
-struct View {
+struct AttentionView {
     BufferView buffer;
     std::int64_t elements = 0;  ///< Of one individual.
     std::int64_t width = 1;     ///< Of a row.
@@ -43,7 +43,7 @@ struct Walker {
     std::int64_t walked = 0;   ///< Rows of a key head that each of them walks over.
     std::int64_t columns = 0;  ///< Of what it sums up.
     int sums = 1;
-    std::array<View, tensor_count> views{};
+    std::array<AttentionView, tensor_count> views{};
 };
 
 /// Runs one of the three kernels of attention.
@@ -75,7 +75,7 @@ class AttentionDispatch {
         push.word[7] = word(tiles);
         std::vector<vulkan::Range> reads;
         std::vector<vulkan::Range> writes;
-        for (const View& view : walker_.views)
+        for (const AttentionView& view : walker_.views)
             if (view.elements > 0)
                 (view.written ? writes : reads).push_back(frame.range(view.buffer, view.elements));
         if (has_valid_) reads.push_back(frame.range(valid_, 1));
@@ -118,7 +118,7 @@ class AttentionDispatch {
             word(sizes_.key_heads),
             (attribute.causal ? flag_causal : 0) | (has_valid_ ? flag_valid : 0),
             std::bit_cast<std::uint32_t>(static_cast<float>(attribute.scale))};
-        for (const View& view : walker_.views) words.push_back(word(view.buffer.stride));
+        for (const AttentionView& view : walker_.views) words.push_back(word(view.buffer.stride));
         words.push_back(word(valid_.stride));
         return words;
     }
@@ -134,7 +134,7 @@ class AttentionDispatch {
     [[nodiscard]] bool only_vectors(const vulkan::Push& push) const {
         bool aligned = !resources_.device.limits().software;
         for (std::size_t i = 0; i < tensor_count; ++i) {
-            const View& view = walker_.views[i];
+            const AttentionView& view = walker_.views[i];
             if (view.elements == 0 || i == log_sum_exp_tensor || i == offset_tensor) continue;
             aligned = aligned && view.width % vector_words == 0 &&
                       view.buffer.stride % vector_words == 0 &&
@@ -152,7 +152,7 @@ class AttentionDispatch {
         if (has_valid_) split(0, frame.address(valid_));
         split(2, frame.address(table_));
         for (std::size_t i = 0; i < tensor_count; ++i) {
-            const View& view = walker_.views[i];
+            const AttentionView& view = walker_.views[i];
             if (view.elements == 0) continue;
             push.address[i] = frame.address(view.buffer);
         }
@@ -182,11 +182,11 @@ class AttentionKernel : public Kernel {
     std::vector<AttentionDispatch> dispatches_;
 };
 
-View operand(const KernelContext& context, std::size_t index, std::int64_t width) {
+AttentionView operand(const KernelContext& context, std::size_t index, std::int64_t width) {
     return {context.operands[index], context.operand(index).shape.elements(), width, false};
 }
 
-View result(const KernelContext& context, std::size_t index, std::int64_t width) {
+AttentionView result(const KernelContext& context, std::size_t index, std::int64_t width) {
     return {context.results[index], context.result(index).shape.elements(), width, true};
 }
 

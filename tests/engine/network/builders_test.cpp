@@ -12,7 +12,7 @@
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/tests/support/network_passes.hpp"
 
-namespace cambrian {
+namespace cambrian::builders_test {
 namespace {
 
 using nlohmann::json;
@@ -281,4 +281,4 @@ TEST(BuilderSettings, ThatCannotBeUsedAreNamed) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::builders_test

@@ -15,7 +15,7 @@
 #include "cambrian/engine/train/trainer.hpp"
 #include "cambrian/engine/train/training_graphs.hpp"
 
-namespace cambrian {
+namespace cambrian::targets_test {
 namespace {
 
 using nlohmann::json;
@@ -579,4 +579,4 @@ TEST(Targets, RefuseWhatTheyCannotDo) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::targets_test

@@ -13,7 +13,7 @@
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/engine/train/source.hpp"
 
-namespace cambrian {
+namespace cambrian::trainer_test {
 namespace {
 
 using nlohmann::json;
@@ -580,4 +580,4 @@ TEST(Trainer, IndividualsAreWatchedAsIfAlone) {
 }
 
 }  // namespace
-}  // namespace cambrian
+}  // namespace cambrian::trainer_test

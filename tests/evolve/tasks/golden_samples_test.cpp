@@ -9,7 +9,7 @@
 
 // Rows and sequences against known ones in tasks/ below CAMBRIAN_GOLDEN_DIR. The suite's name is
 // what ctest -R golden looks for.
-namespace cambrian::evolve {
+namespace cambrian::evolve::golden_samples_test {
 namespace {
 
 using Doubles = std::vector<double>;
@@ -260,4 +260,4 @@ TEST_F(golden_samples, RecallHasTheErrorsOfNeatPython) {
 }
 
 }  // namespace
-}  // namespace cambrian::evolve
+}  // namespace cambrian::evolve::golden_samples_test

@@ -297,7 +297,7 @@ class Chain {
 /// CAMBRIAN_CHAINS asks for more than the quick number.
 std::uint64_t chains() {
     const char* text = std::getenv("CAMBRIAN_CHAINS");
-    return text == nullptr ? 120 : std::stoull(text);
+    return text == nullptr ? 60 : std::stoull(text);
 }
 
 /// What the last genomes of the chains have in them, to show that the chains went somewhere.

@@ -1,12 +1,12 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <cstdlib>
 #include <limits>
 
 #include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/gpu/codegen/fused/expressions.hpp"
 #include "cambrian/tests/gpu/support/word_support.hpp"
+#include "cambrian/tests/support/all_cases.hpp"
 #include "cambrian/tests/support/op_types.hpp"
 
 // Every elementwise op on the device against the CPU backend: no bit differs, whatever the operand.
@@ -19,7 +19,7 @@ class VulkanElementwise : public test::UnfusedTest {};
 
 /// Words at random besides the special ones; more of them at night.
 std::size_t hashed_count() {
-    return std::size_t{1} << (std::getenv("CAMBRIAN_ALL_CASES") != nullptr ? 20U : 16U);
+    return std::size_t{1} << (test::all_cases() ? 20U : 16U);
 }
 
 constexpr std::uint32_t sign_bit = 0x80000000U;

@@ -11,6 +11,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/tests/engine/train/training_support.hpp"
 #include "cambrian/tests/gpu/support/program_support.hpp"
+#include "cambrian/tests/support/all_cases.hpp"
 #include "cambrian/tests/support/fault_support.hpp"
 
 namespace cambrian::test {
@@ -134,10 +135,9 @@ TEST_F(FaultTest, NoCallThatFindsNoMemoryHurts) {
         expect(call, [](Backend& backend) { return use(backend, population); });
     expect("vkAllocateMemory", write_where_lent);
     // A training has many calls: of one kind, or at night of three.
-    const bool all = std::getenv("CAMBRIAN_ALL_CASES") != nullptr;
     for (const char* call : {"vkQueueSubmit", "vkAllocateMemory", "vkCreateBuffer"}) {
         expect(call, train);
-        if (!all) break;
+        if (!all_cases()) break;
     }
 }
 
