@@ -20,7 +20,7 @@ namespace cambrian::distributed {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SystemClock = std::chrono::steady_clock;  // Clock may be virtual.
 using std::chrono::microseconds;
 
 /// Between looks at what has not been sent yet, at the end.
@@ -58,8 +58,8 @@ class MpiCommunicator final : public Communicator::Implementation {
     /// Buffers of unfinished transfers are leaked on purpose: a peer that was given up never takes
     /// them, and waiting for it would hang.
     ~MpiCommunicator() override {
-        const Clock::time_point end = Clock::now() + std::chrono::milliseconds(500);
-        while (!sends_.empty() && Clock::now() < end) {
+        const SystemClock::time_point end = SystemClock::now() + std::chrono::milliseconds(500);
+        while (!sends_.empty() && SystemClock::now() < end) {
             reap_quietly();
             std::this_thread::sleep_for(farewell_pause);
         }
@@ -87,19 +87,19 @@ class MpiCommunicator final : public Communicator::Implementation {
         check(MPI_Isend(sending.bytes.data(), count, MPI_BYTE, to, static_cast<int>(kind),
                         MPI_COMM_WORLD, &sending.request),
               "MPI_Isend");
-        last_activity_ = Clock::now();
+        last_activity_ = SystemClock::now();
     }
 
     std::optional<Message> receive(microseconds patience) override {
-        const Clock::time_point end = Clock::now() + patience;
+        const SystemClock::time_point end = SystemClock::now() + patience;
         for (;;) {
             reap();
             match();
             if (std::optional<Message> message = completed()) {
-                last_activity_ = Clock::now();
+                last_activity_ = SystemClock::now();
                 return message;
             }
-            const Clock::time_point now = Clock::now();
+            const SystemClock::time_point now = SystemClock::now();
             if (now >= end) {
                 return std::nullopt;
             }
@@ -114,11 +114,11 @@ class MpiCommunicator final : public Communicator::Implementation {
     }
 
     void push(MessageKind kind, microseconds patience) override {
-        const Clock::time_point end = Clock::now() + patience;
+        const SystemClock::time_point end = SystemClock::now() + patience;
         const auto leaving = [kind](const Sending& sending) {
             return sending.kind == kind && !sending.pushed;
         };
-        for (reap(); std::ranges::any_of(sends_, leaving) && Clock::now() < end; reap()) {
+        for (reap(); std::ranges::any_of(sends_, leaving) && SystemClock::now() < end; reap()) {
             match();  // The others may be pushing, too.
             std::this_thread::yield();
         }
@@ -219,7 +219,7 @@ class MpiCommunicator final : public Communicator::Implementation {
     int size_ = 1;
     std::list<Sending> sends_;
     std::list<Receiving> receives_;
-    Clock::time_point last_activity_ = Clock::now();
+    SystemClock::time_point last_activity_ = SystemClock::now();
 };
 
 }  // namespace

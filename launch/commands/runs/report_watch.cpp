@@ -20,10 +20,10 @@ namespace cambrian::launch {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
+using SystemClock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds look_every{100};
-constexpr Clock::duration renew_every = std::chrono::seconds(3);
+constexpr SystemClock::duration renew_every = std::chrono::seconds(3);
 /// Of the time that passes, a page takes at most one part in so many.
 constexpr int idle_share = 5;
 
@@ -55,10 +55,10 @@ class Renewal {
     }
 
     void look() {
-        if (Clock::now() < next_ || !server_.was_asked()) return;
+        if (SystemClock::now() < next_ || !server_.was_asked()) return;
         try {
             const std::string stamp = stamp_of(options_.sources);
-            next_ = Clock::now() + renew_every;
+            next_ = SystemClock::now() + renew_every;
             if (stamp == stamp_) return;
             stamp_ = stamp;
             make();
@@ -74,11 +74,11 @@ class Renewal {
 
   private:
     void make() {
-        const Clock::time_point begin = Clock::now();
+        const SystemClock::time_point begin = SystemClock::now();
         const auto version =
             static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
         server_.show(page_(version), version);
-        const Clock::time_point end = Clock::now();
+        const SystemClock::time_point end = SystemClock::now();
         next_ = end + std::max(renew_every, idle_share * (end - begin));
     }
 
@@ -88,7 +88,7 @@ class Renewal {
     PageServer& server_;
     std::string stamp_;
     std::string problem_;
-    Clock::time_point next_;
+    SystemClock::time_point next_;
 };
 
 bool ends(int signal) {
