@@ -237,6 +237,19 @@ TEST(Resume, LostResultsAreNamed) {
     EXPECT_THAT(warning, HasSubstr("individuals.cmb is shorter"));
 }
 
+/// What a kill leaves of a running experiment: a copy, made anew where the writer changed a file
+/// meanwhile.
+void copy_running(const fs::path& from, const fs::path& to) {
+    for (int tries = 1;; ++tries) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));  // The writer's.
+        std::error_code error;
+        fs::remove_all(to);
+        fs::copy(from, to, fs::copy_options::recursive, error);
+        if (!error) return;
+        ASSERT_LT(tries, 50) << error.message();
+    }
+}
+
 TEST(Resume, WhatWasCommittedIsNotEvaluatedAgain) {
     const TemporaryDirectory place;
     for (Experiment experiment : {xor_experiment({}), cart_pole_experiment({})}) {
@@ -252,9 +265,7 @@ TEST(Resume, WhatWasCommittedIsNotEvaluatedAgain) {
             };
             Launch settings{.ranks = 2};
             settings.on_generation = [&](RecordedNetwork&, const GenerationReport& report) {
-                std::this_thread::sleep_for(std::chrono::milliseconds(20));  // The writer's.
-                fs::copy(experiment.directory, copy(report.generation),
-                         fs::copy_options::recursive);
+                copy_running(experiment.directory, copy(report.generation));
             };
             static_cast<void>(launch(experiment, settings));
             for (std::uint64_t generation = 0; generation < 7; ++generation) {
@@ -280,8 +291,7 @@ TEST(Resume, JournalOfAnotherRunIsNotFollowed) {
     Launch settings{};
     settings.on_generation = [&](RecordedNetwork&, const GenerationReport& report) {
         if (report.generation == 5) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
-            fs::copy(other.directory, place.path() / "copy", fs::copy_options::recursive);
+            copy_running(other.directory, place.path() / "copy");
         }
     };
     static_cast<void>(launch(other, settings));
