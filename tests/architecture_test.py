@@ -65,6 +65,7 @@ MAX_COMPARISONS = 4
 # Files of a module are compiled in batches: a constant of one would stand for that of a header in all after it.
 SHARED_CONSTANT = re.compile(r"^inline constexpr [\w:<>, ]+?[ &](\w+)[ ={\[]", re.M)
 OWN_CONSTANT = re.compile(r"^(?:static )?constexpr [\w:<>, ]+?[ &](\w+)[ ={\[]", re.M)
+TYPE = re.compile(r"^(?:struct|class|enum class|enum|using) (\w+)(?: final)?(?: :| \{| =)", re.M)
 
 
 def sources(root):
@@ -122,6 +123,20 @@ def check_constants(texts):
                     yield f"{path}: {name} hides that of {shared[name]} from files compiled in one batch with it: give it another name"
 
 
+def check_types(texts):
+    """A type of a source in a namespace within cambrian must not hide one of all modules, without a word of the compiler."""
+    shared = {}
+    for path, text in texts.items():
+        if path.endswith(".hpp") and "\nnamespace cambrian {" in text:
+            for name in TYPE.findall(text):
+                shared[name] = path
+    for path, text in texts.items():
+        if path.endswith(".cpp") and "\nnamespace cambrian::" in text:
+            for name in TYPE.findall(text):
+                if name in shared:
+                    yield f"{path}: {name} hides that of {shared[name]} from files compiled in one batch with it: give it another name"
+
+
 def check_folders(root):
     for module in list(MODULES) + ["tests", "configs"]:
         for folder, _, names in os.walk(os.path.join(root, module)):
@@ -147,6 +162,7 @@ def main():
         count += 1
     for of_module in texts.values():
         failures += check_constants(of_module)
+    failures += check_types({path: text for of_module in texts.values() for path, text in of_module.items()})
     failures += check_folders(root)
     if failures:
         print("the architecture is broken:\n  " + "\n  ".join(failures))

@@ -13,7 +13,7 @@ namespace cambrian::gpu {
 namespace {
 
 /// The first slots of every frame; inputs follow, then outputs.
-enum Slot : std::uint32_t {
+enum FrameSlot : std::uint32_t {
     individual_slot,  ///< Temporaries of each individual.
     fixed_slot,       ///< Temporaries that all individuals share.
     constants_slot,

@@ -27,12 +27,12 @@ const BytecodeInstruction* instructions(const std::int32_t* bytecode) {
 }
 
 /// Where the weights of a bytecode lie among all.
-struct WeightRange {
+struct WeightPlaces {
     std::int64_t first = 0;
     std::int64_t count = 0;
 };
 
-WeightRange weights_of(const std::int32_t* bytecode) {
+WeightPlaces weights_of(const std::int32_t* bytecode) {
     std::int64_t first = INT64_MAX;
     std::int64_t end = 0;
     for (const auto* instruction = instructions(bytecode);; instruction = next(instruction)) {
@@ -43,7 +43,7 @@ WeightRange weights_of(const std::int32_t* bytecode) {
         }
         if (instruction->op == BytecodeOp::end) break;
     }
-    return end == 0 ? WeightRange{} : WeightRange{.first = first, .count = end - first};
+    return end == 0 ? WeightPlaces{} : WeightPlaces{.first = first, .count = end - first};
 }
 
 /// Whether bytecodes differ in nothing but where their weights begin.
@@ -118,7 +118,7 @@ class SideBySideKernel : public ArrangedKernel {
         std::int64_t used = 0;
         for (std::int64_t column = 0; column < count; ++crowd) {
             const std::int64_t networks = equal_neighbours(frame, column, count);
-            const WeightRange range = weights_of(bytecode_of(frame, column));
+            const WeightPlaces range = weights_of(bytecode_of(frame, column));
             const std::int64_t words = whole_lines(range.count * max_lanes);
             const bool together = networks >= min_networks && used + words <= crowd_weights;
             *crowd = {.first = static_cast<std::int32_t>(column),
@@ -196,7 +196,7 @@ class SideBySideKernel : public ArrangedKernel {
     }
 
     /// Lanes without a network have the weights of the last one.
-    void lay_weights(const Frame& frame, const Crowd& crowd, const WeightRange& range,
+    void lay_weights(const Frame& frame, const Crowd& crowd, const WeightPlaces& range,
                      float* to) const {
         const float* from[max_lanes];
         for (std::int64_t lane = 0; lane < max_lanes; ++lane) {

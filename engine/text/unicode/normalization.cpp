@@ -23,7 +23,7 @@ constexpr char32_t trailing_count = 28;
 constexpr char32_t hangul_count = leading_count * vowel_count * trailing_count;
 
 /// A decomposed character.
-struct Part {
+struct DecomposedPart {
     char32_t code = 0;
     std::uint8_t combining = 0;
 };
@@ -34,7 +34,7 @@ std::uint8_t combining_class(char32_t code) {
     return std::prev(after)->value;
 }
 
-void decompose(char32_t code, std::vector<Part>& parts) {
+void decompose(char32_t code, std::vector<DecomposedPart>& parts) {
     if (code - hangul_base < hangul_count) {
         const char32_t index = code - hangul_base;
         const char32_t trailing = index % trailing_count;
@@ -73,28 +73,29 @@ char32_t composition(char32_t first, char32_t second) {
 }
 
 /// Marks that follow a character stand in the order of their classes, equal ones as they were.
-void order(std::vector<Part>& parts) {
+void order(std::vector<DecomposedPart>& parts) {
     for (auto begin = parts.begin(); begin != parts.end();) {
         if (begin->combining == 0) {
             ++begin;
             continue;
         }
-        const auto end =
-            std::find_if(begin, parts.end(), [](const Part& part) { return part.combining == 0; });
-        std::stable_sort(begin, end,
-                         [](const Part& a, const Part& b) { return a.combining < b.combining; });
+        const auto end = std::find_if(
+            begin, parts.end(), [](const DecomposedPart& part) { return part.combining == 0; });
+        std::stable_sort(begin, end, [](const DecomposedPart& a, const DecomposedPart& b) {
+            return a.combining < b.combining;
+        });
         begin = end;
     }
 }
 
 /// Joins each character with the last starter before it, unless another of its class or of a
 /// higher one stands between them.
-void compose(std::vector<Part>& parts) {
+void compose(std::vector<DecomposedPart>& parts) {
     std::size_t kept = 0;
     std::ptrdiff_t starter = -1;
-    for (const Part& part : parts) {
+    for (const DecomposedPart& part : parts) {
         if (starter >= 0) {
-            Part& before = parts[static_cast<std::size_t>(starter)];
+            DecomposedPart& before = parts[static_cast<std::size_t>(starter)];
             const bool adjacent = kept == static_cast<std::size_t>(starter) + 1;
             const bool blocked = !adjacent && parts[kept - 1].combining >= part.combining;
             const char32_t joined = blocked ? 0 : composition(before.code, part.code);
@@ -110,7 +111,7 @@ void compose(std::vector<Part>& parts) {
 }
 
 /// Composes text of which only the first character may be ASCII.
-void add_composed(std::string_view text, std::vector<Part>& parts, std::string& result) {
+void add_composed(std::string_view text, std::vector<DecomposedPart>& parts, std::string& result) {
     // Before U+0300 no character is a mark, or composes with what precedes it.
     constexpr unsigned char first_of_others = 0xCC;
     const bool others = std::ranges::any_of(
@@ -127,7 +128,7 @@ void add_composed(std::string_view text, std::vector<Part>& parts, std::string& 
     }
     order(parts);
     compose(parts);
-    for (const Part& part : parts) append(result, part.code);
+    for (const DecomposedPart& part : parts) append(result, part.code);
 }
 
 }  // namespace
@@ -138,7 +139,7 @@ std::string composed(std::string_view text) {
     };
     std::string result;
     result.reserve(text.size());
-    std::vector<Part> parts;
+    std::vector<DecomposedPart> parts;
     for (std::size_t begin = 0; begin < text.size();) {
         // ASCII composes with nothing before it, and only its last character with what follows.
         std::size_t end = begin;

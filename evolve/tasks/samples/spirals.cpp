@@ -9,15 +9,15 @@ namespace {
 constexpr std::int64_t points_of_a_spiral = 97;
 constexpr std::int64_t half_steps_of_a_half_turn = 32;
 
-struct Direction {
+struct PlaneDirection {
     double cosine = 1.0;
     double sine = 0.0;
 };
 
 /// Of one half step, pi / 32: a right angle halved four times, for every machine takes the same
 /// square roots.
-Direction one_half_step() {
-    Direction result{0.0, 1.0};
+PlaneDirection one_half_step() {
+    PlaneDirection result{0.0, 1.0};
     for (int halving = 0; halving < 4; ++halving) {
         result.cosine = std::sqrt((1.0 + result.cosine) / 2.0);
         result.sine /= 2.0 * result.cosine;
@@ -25,17 +25,17 @@ Direction one_half_step() {
     return result;
 }
 
-Direction turned(const Direction& from, const Direction& by) {
+PlaneDirection turned(const PlaneDirection& from, const PlaneDirection& by) {
     return {from.cosine * by.cosine - from.sine * by.sine,
             from.sine * by.cosine + from.cosine * by.sine};
 }
 
 /// Exact on the axes, so that errors of rotation do not add up from turn to turn.
-Direction direction_of(std::int64_t half_steps) {
+PlaneDirection direction_of(std::int64_t half_steps) {
     constexpr std::int64_t quarter = half_steps_of_a_half_turn / 2;
-    static constexpr std::array<Direction, 4> axes{{{1, 0}, {0, 1}, {-1, 0}, {0, -1}}};
-    Direction result = axes[static_cast<std::size_t>(half_steps / quarter % 4)];
-    const Direction step = one_half_step();
+    static constexpr std::array<PlaneDirection, 4> axes{{{1, 0}, {0, 1}, {-1, 0}, {0, -1}}};
+    PlaneDirection result = axes[static_cast<std::size_t>(half_steps / quarter % 4)];
+    const PlaneDirection step = one_half_step();
     for (std::int64_t i = 0; i < half_steps % quarter; ++i) result = turned(result, step);
     return result;
 }
@@ -47,7 +47,7 @@ Samples spiral_points(std::int64_t first_half_step) {
     std::vector<double> targets;
     for (std::int64_t i = first_half_step; i < 2 * points_of_a_spiral - 1; i += 2) {
         const double radius = 6.5 * (104.0 - static_cast<double>(i) / 2.0) / 104.0;
-        const Direction direction = direction_of(i);
+        const PlaneDirection direction = direction_of(i);
         const double x = radius * direction.sine;
         const double y = radius * direction.cosine;
         inputs.insert(inputs.end(), {x, y, -x, -y});
