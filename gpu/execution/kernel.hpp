@@ -7,6 +7,7 @@
 
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/graph/graph.hpp"
+#include "cambrian/engine/tensor/tensor.hpp"
 #include "cambrian/gpu/vulkan/recorder.hpp"
 
 namespace cambrian::gpu {
@@ -14,7 +15,7 @@ namespace cambrian::gpu {
 class CompiledGraph;
 
 /// Bytes of a word: every element of every type is one.
-inline constexpr std::uint64_t word_bytes = 4;
+inline constexpr auto word_bytes = static_cast<std::uint64_t>(cambrian::word_bytes);
 
 /// Where a value lies, decided at compile time: `offset` words into a slot, plus `scaled` words for
 /// every individual of the run; one individual every `stride` words (0: all share it). The values

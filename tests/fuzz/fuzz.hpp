@@ -9,16 +9,9 @@ namespace cambrian {
 
 /// Each reads bytes of any content. An InputError or ShapeError is an answer; anything else that
 /// leaves it, and a report of a sanitizer, is a finding.
-void fuzz_blueprint(std::span<const std::byte> bytes);
-void fuzz_container(std::span<const std::byte> bytes);
-void fuzz_idx(std::span<const std::byte> bytes);
-void fuzz_individuals(std::span<const std::byte> bytes);
-void fuzz_json(std::span<const std::byte> bytes);
-void fuzz_network(std::span<const std::byte> bytes);
-void fuzz_preparation(std::span<const std::byte> bytes);
-void fuzz_safetensors(std::span<const std::byte> bytes);
-void fuzz_safetensors_index(std::span<const std::byte> bytes);
-void fuzz_tokenizer(std::span<const std::byte> bytes);
+#define CAMBRIAN_FUZZ_ROW(name) void fuzz_##name(std::span<const std::byte> bytes);
+#include "cambrian/tests/fuzz/targets.inl"
+#undef CAMBRIAN_FUZZ_ROW
 
 /// Ends the process with a finding unless the condition holds.
 void fuzz_expect(bool condition);

@@ -27,16 +27,9 @@ struct Target {
 };
 
 constexpr std::array targets{
-    Target{"blueprint", cambrian::fuzz_blueprint},
-    Target{"container", cambrian::fuzz_container},
-    Target{"idx", cambrian::fuzz_idx},
-    Target{"individuals", cambrian::fuzz_individuals},
-    Target{"json", cambrian::fuzz_json},
-    Target{"network", cambrian::fuzz_network},
-    Target{"preparation", cambrian::fuzz_preparation},
-    Target{"safetensors", cambrian::fuzz_safetensors},
-    Target{"safetensors_index", cambrian::fuzz_safetensors_index},
-    Target{"tokenizer", cambrian::fuzz_tokenizer},
+#define CAMBRIAN_FUZZ_ROW(name) Target{#name, cambrian::fuzz_##name},
+#include "cambrian/tests/fuzz/targets.inl"
+#undef CAMBRIAN_FUZZ_ROW
 };
 
 using Bytes = std::vector<std::uint8_t>;

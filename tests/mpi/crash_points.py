@@ -91,7 +91,7 @@ def crash_at(number, victim, kind, step, name, end, before=()):
         stopped = is_stopped(pid)
         if stopped:
             os.kill(pid, signal.SIGCONT)
-        elif harness.json.loads((directory / "status.json").read_text())["state"] != "done":
+        elif harness.state_of(directory) != "done":
             harness.fail(f"{what}: the rank was not stopped")
         harness.finish(job, what, 60)
         done["stopped" if stopped else "not met"] += 1  # The others may have ended the run by then.

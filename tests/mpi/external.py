@@ -72,8 +72,9 @@ judged = harness.config(chosen, "judged", 6, 16, NETWORKS)
 alone, _ = evolve("judged-1", 1, judged)
 expected_judged = harness.results(alone)
 packed = harness.config(chosen, "judged-packed", 6, 16, {**NETWORKS, "frames": "msgpack", "batch": 100, "processes": 1})
-directory, _ = evolve("judged-4", 4, judged)
-harness.same(expected_judged, directory, "4 ranks that judge networks")
+for ranks in (2, 4):
+    directory, _ = evolve(f"judged-{ranks}", ranks, judged)
+    harness.same(expected_judged, directory, f"{ranks} ranks that judge networks")
 directory, _ = evolve("judged-packed", 2, packed)
 if (directory / "generations.csv").read_bytes() != expected_judged["generations.csv"]:
     harness.fail("networks have another fitness in MessagePack")

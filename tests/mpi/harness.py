@@ -91,6 +91,20 @@ def finish(job, what, seconds=120, expect=0):
     return text
 
 
+def state_of(directory):
+    """What a run says of itself."""
+    return json.loads((directory / "status.json").read_text())["state"]
+
+
+def finish_killed(job, what, ended, seconds=120):
+    """Whether a job says that it is to be run again; only one may whose rank 0 was killed after the end of its run, before
+    it told its exit code, which has no successor."""
+    text = finish(job, what, seconds, expect=(0, 1) if ended else 0)
+    if job.returncode == 1 and "run it again with --continue" not in text:
+        fail(f"{what}: rank 0 was killed at its end, and the job did not say what to do\n{text}")
+    return job.returncode == 1
+
+
 def processes_below(pid):
     """Every descendant of a process, by /proc."""
     parents = {}

@@ -29,7 +29,7 @@ with Slurm(chosen.work / "slurm") as slurm:
     holder = (directory / "lock").read_text().split()[0]
     os.kill(int(holder), signal.SIGKILL)
     text, _ = job.communicate(timeout=60)
-    state = harness.json.loads((directory / "status.json").read_text())["state"]
+    state = harness.state_of(directory)
     print(f"rank 0 killed under srun: exit code {job.returncode}, the run is {state}")
     if state != "done":
         harness.run(chosen, 1, ["resume", directory, "--quiet"])

@@ -23,15 +23,8 @@ def start(ranks, directory, *settings):
                                          "--set", f"distributed.lease_seconds={LEASE}", *settings])
 
 
-def end(job, what, at_its_end=False):
-    """Waits for a job; a rank 0 that was killed after the end of its run has no successor."""
-    try:
-        text, _ = job.communicate(timeout=60)
-    except harness.subprocess.TimeoutExpired:
-        harness.kill_group(job)
-        harness.fail(f"{what}: no end within 60 s")
-    if job.returncode != 0 and not (at_its_end and "run it again with --continue" in text):
-        harness.fail(f"{what}: exit code {job.returncode}\n{text}")
+def end(job, what):
+    harness.finish(job, what, 60)
 
 
 def rows(directory):
@@ -52,6 +45,7 @@ for name, steady in (("plain", PLAIN), ("islands", ISLANDS)):
     for kill in range(chosen.kills):
         directory = chosen.work / f"{name}-killed-{kill}"
         # The whole job, then rank 0 of the job that goes on.
+        ended = False
         for victim in ("job", "rank 0"):
             job = start(draw.choice([2, 3, 4]), directory, *steady)
             before = rows(directory)
@@ -64,8 +58,8 @@ for name, steady in (("plain", PLAIN), ("islands", ISLANDS)):
                     harness.kill_group(job)
                 else:
                     os.kill(alive[0], signal.SIGKILL)
-        state = harness.json.loads((directory / "status.json").read_text())["state"]
-        end(job, f"{name}: {victim} killed", at_its_end=state == "done")
+                    ended = harness.state_of(directory) == "done"
+        harness.finish_killed(job, f"{name}: {victim} killed", ended, 60)
         end(start(2, directory, *steady), f"{name}: gone on with")
         harness.same(expected, directory, f"{name}, job and rank 0 killed")
 

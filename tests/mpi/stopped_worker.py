@@ -28,15 +28,11 @@ def end_of(job, seconds, what):
         harness.fail(f"{what}: the job did not return within {seconds} s")
 
 
-def state_of(directory):
-    return harness.json.loads((directory / "status.json").read_text())["state"]
-
-
 # A stopped worker: its shards go to others, and nobody waits for it at the end.
 directory = chosen.work / "worker"
 job = begun(3, directory)
 os.kill(harness.ranks_of(job, chosen.program)[2], signal.SIGSTOP)
-harness.wait_until(lambda: state_of(directory) == "done", 60 + 10 * duration, "the end of the run")
+harness.wait_until(lambda: harness.state_of(directory) == "done", 60 + 10 * duration, "the end of the run")
 ended = time.monotonic()
 text = end_of(job, 30, "a worker was stopped")
 waited = time.monotonic() - ended
@@ -51,7 +47,7 @@ if left or "after the run has ended" not in text:
 directory = chosen.work / "dead"
 job = begun(3, directory)
 os.kill(harness.ranks_of(job, chosen.program)[2], signal.SIGKILL)
-harness.wait_until(lambda: state_of(directory) == "done", 60 + 10 * duration, "the end of the run")
+harness.wait_until(lambda: harness.state_of(directory) == "done", 60 + 10 * duration, "the end of the run")
 ended = time.monotonic()
 text = end_of(job, 30, "a worker was killed")
 after_death = time.monotonic() - ended
@@ -63,7 +59,7 @@ harness.same(expected, directory, "a run with a dead worker")
 directory = chosen.work / "asked"
 job = begun(2, directory)
 os.kill(harness.ranks_of(job, chosen.program)[1], signal.SIGSTOP)
-harness.wait_until(lambda: state_of(directory) == "done", 60 + 10 * duration, "the end of the run")
+harness.wait_until(lambda: harness.state_of(directory) == "done", 60 + 10 * duration, "the end of the run")
 ended = time.monotonic()
 time.sleep(0.5)
 os.kill(job.pid, signal.SIGTERM)

@@ -1,0 +1,11 @@
+// The fuzz targets: CAMBRIAN_FUZZ_ROW(name) for NAME_fuzz.cpp.
+CAMBRIAN_FUZZ_ROW(blueprint)
+CAMBRIAN_FUZZ_ROW(container)
+CAMBRIAN_FUZZ_ROW(idx)
+CAMBRIAN_FUZZ_ROW(individuals)
+CAMBRIAN_FUZZ_ROW(json)
+CAMBRIAN_FUZZ_ROW(network)
+CAMBRIAN_FUZZ_ROW(preparation)
+CAMBRIAN_FUZZ_ROW(safetensors)
+CAMBRIAN_FUZZ_ROW(safetensors_index)
+CAMBRIAN_FUZZ_ROW(tokenizer)
