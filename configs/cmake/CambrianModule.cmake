@@ -1,7 +1,7 @@
 # cambrian_module(<name> PUBLIC <targets> PRIVATE <targets> EXCLUDE <patterns> ONLY <pattern> ALONE <patterns>
 # TOGETHER <lists of folders> BRIEF <folders>): the library cambrian::<name> from every source below its folder, with the
 # project's warnings and arithmetic flags. ALONE and TOGETHER: see cambrian_batch. BRIEF are folders, or the first ones
-# of lists, whose code never runs for longer than the compiler would think about it: -O1 in batches of release builds.
+# of lists, whose code never runs for longer than the compiler would think about it: -Og in batches of release builds.
 include_guard()
 
 add_library(cambrian_warnings INTERFACE)
@@ -94,7 +94,7 @@ function(cambrian_module name)
     foreach(batch RANGE 9)
       set_source_files_properties(
         ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/cambrian_${name}.dir/Unity/unity_${folder}_${batch}_cxx.cxx
-        PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
+        PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Og>)
     endforeach()
   endforeach()
   set_property(GLOBAL APPEND PROPERTY CAMBRIAN_MODULES cambrian_${name})
