@@ -17,9 +17,11 @@ struct NumberFormatRow {
     float (*decode)(std::uint32_t code) = nullptr;
 };
 
-#define CAMBRIAN_NUMBER_FORMAT_ROW(number, name, bits)                              \
-    NumberFormatRow{NumberFormat::name, #name, bits, number_formats::encode_##name, \
-                    number_formats::decode_##name},
+// Functions that are inlined always have no address that every compiler can call.
+#define CAMBRIAN_NUMBER_FORMAT_ROW(number, name, bits)                        \
+    NumberFormatRow{NumberFormat::name, #name, bits,                          \
+                    [](float x) { return number_formats::encode_##name(x); }, \
+                    [](std::uint32_t code) { return number_formats::decode_##name(code); }},
 /// In the order of the enumeration, like the numbers that shaders choose by.
 inline constexpr std::array number_format_rows{CAMBRIAN_NUMBER_FORMATS(CAMBRIAN_NUMBER_FORMAT_ROW)};
 #undef CAMBRIAN_NUMBER_FORMAT_ROW

@@ -31,6 +31,11 @@ def text_of(value):
     return value if isinstance(value, str) else repr(value)
 
 
+def plain(frame):
+    """A frame of pandas whose missing values are all of one kind, whatever its columns were made of."""
+    return frame.astype(object).where(frame.notna(), None)
+
+
 class Logs(FolderTest):
     @classmethod
     def setUpClass(cls):
@@ -115,7 +120,7 @@ class Logs(FolderTest):
         self.assertEqual(set(individuals["status"]), {"ok"})
         with mock.patch.object(cambrian_read, "numpy", None):
             again = cambrian_read.run(self.run_path).generations.to_pandas()
-        pandas.testing.assert_frame_equal(frame.astype(object), again.astype(object), check_dtype=False)
+        pandas.testing.assert_frame_equal(plain(frame), plain(again), check_dtype=False)
 
     @unittest.skipIf(pandas is not None, "pandas is installed")
     def test_without_pandas_that_is_said(self):

@@ -85,7 +85,8 @@ TEST(Graft, OfALayerIsBesideThatOfItsSlot) {
     // The slot that gives the sum of the layer with itself gives twice as much.
     const Genome twice = graft(a, a, {.combine = GraftCombine::add, .at = 1});
     Genome doubled = a;
-    for (const WeightRange& range : Network(a.blueprint).weights())
+    const Network network(a.blueprint);
+    for (const WeightRange& range : network.weights())
         if (range.slot == 1)
             for (std::int64_t i = 0; i < range.count; ++i)
                 doubled.weights[static_cast<std::size_t>(range.offset + i)] *= 2.0F;

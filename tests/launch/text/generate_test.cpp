@@ -118,8 +118,8 @@ TEST_F(Generate, GivesThePiecesOfSeveralTextsAsTheyAreMade) {
     }
     EXPECT_EQ(last, texts);
     ASSERT_EQ(joined.size(), 2U);
-    EXPECT_EQ(joined[1], texts[0]["text"]);
-    EXPECT_EQ(joined[2], texts[1]["text"]);
+    EXPECT_EQ(joined[1], texts[0]["text"].get<std::string>());
+    EXPECT_EQ(joined[2], texts[1]["text"].get<std::string>());
     // Side by side, not one after the other.
     EXPECT_FALSE(std::ranges::is_sorted(order));
     const Result alone = run({"generate", best(), "--prompt", "one", "--pieces"});
