@@ -7,6 +7,7 @@
 
 #include "cambrian/distributed/coordinator/scheduler.hpp"
 #include "cambrian/distributed/generation/blocks.hpp"
+#include "cambrian/distributed/worker/worker.hpp"
 #include "cambrian/engine/core/contract.hpp"
 
 // The coordinator's voice: orders, and the genomes that it needs for them.

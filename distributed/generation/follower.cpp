@@ -96,13 +96,13 @@ std::shared_ptr<const PoolGenomes> Follower::lend_parents(const Round& round) {
 }
 
 std::vector<std::uint32_t> Follower::Open::absent() const {
-    std::vector<std::uint32_t> places;
+    std::vector<std::uint32_t> missing;
     for (std::uint32_t place = 0; place < pool->size(); ++place) {
         if (!has(place)) {
-            places.push_back(place);
+            missing.push_back(place);
         }
     }
-    return places;
+    return missing;
 }
 
 PoolGenomes& Follower::Open::own_pool() {

@@ -53,8 +53,8 @@ void add_terms(Graph& graph, const Loss& loss, const LossTerms& terms) {
     if (has_accuracy(loss)) add_to(graph, "sum.right", terms.right);
 }
 
-NetworkOperands network_operands(Graph& graph, const Network& network, Var weights) {
-    return {.weights = weights,
+NetworkOperands network_operands(Graph& graph, const Network& network, Var values) {
+    return {.weights = values,
             .activations = codes(graph, ValueType::integer, network.activation_codes()),
             .enabled = codes(graph, ValueType::boolean, network.enabled_flags()),
             .masters = true};

@@ -25,7 +25,7 @@ void check_fit(const Network& network, const Loss& loss, const Samples& samples,
                std::string_view part);
 
 /// A network's genes as constants beside its weights.
-[[nodiscard]] NetworkOperands network_operands(Graph& graph, const Network& network, Var weights);
+[[nodiscard]] NetworkOperands network_operands(Graph& graph, const Network& network, Var values);
 
 /// A vector of weights tensor by tensor, in the order of Network::weights().
 [[nodiscard]] std::vector<Var> parts_of(const Network& network, Var values);
