@@ -5,6 +5,7 @@
 
 #include "cambrian/engine/network/blueprint.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
+#include "cambrian/evolve/variation/genome_kind.hpp"
 
 namespace cambrian::launch {
 

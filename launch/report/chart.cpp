@@ -92,14 +92,14 @@ std::vector<Point> points_of(const Line& line, const Axis& across, const Axis& u
         std::size_t end = i;
         std::size_t low = i;
         std::size_t high = i;
-        bool gap = false;
+        bool any_gap = false;
         for (; end < points.size() && points[end].x < points[i].x + 0.5; ++end) {
-            gap |= points[end].gap;
+            any_gap |= points[end].gap;
             if (points[end].y < points[low].y) low = end;
             if (points[end].y > points[high].y) high = end;
         }
         thinned.push_back(points[std::min(low, high)]);
-        thinned.back().gap = gap;
+        thinned.back().gap = any_gap;
         if (low != high) {
             thinned.push_back(points[std::max(low, high)]);
             thinned.back().gap = false;

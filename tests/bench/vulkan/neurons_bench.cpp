@@ -53,8 +53,8 @@ class NeuronEpisodes {
 };
 
 /// A device that has rested computes at a fifth of its speed.
-void warm_up(NeuronEpisodes& episodes, std::int64_t scale) {
-    for (std::int64_t i = 0; i < std::max<std::int64_t>(100 / scale, 1); ++i) episodes.evaluate();
+void warm_up(NeuronEpisodes& each, std::int64_t scale) {
+    for (std::int64_t i = 0; i < std::max<std::int64_t>(100 / scale, 1); ++i) each.evaluate();
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ TEST_P(EveryLanguageModel, ATextDependsNeitherOnOtherTextsNorOnOtherNetworks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Generator, EveryLanguageModel, testing::ValuesIn(language_models()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& each) { return std::string(each.param.name); });
 
 class GeneratorTest : public testing::Test {
   protected:
