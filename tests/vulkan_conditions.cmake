@@ -23,4 +23,4 @@ set(no_loader ${CMAKE_CURRENT_BINARY_DIR}/no_loader)
 file(WRITE ${no_loader}/libvulkan.so.1 "")
 add_test(NAME gpu.no_loader COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:cambrian>
   -D CONFIG=${PROJECT_SOURCE_DIR}/configs/xor.json -D RUN=${no_loader}/run -P ${CMAKE_CURRENT_SOURCE_DIR}/faulty_loader/no_loader.cmake)
-set_tests_properties(gpu.no_loader PROPERTIES LABELS gpu ENVIRONMENT "LD_LIBRARY_PATH=${no_loader}")
+set_tests_properties(gpu.no_loader PROPERTIES LABELS gpu ENVIRONMENT_MODIFICATION "LD_LIBRARY_PATH=path_list_prepend:${no_loader}")
