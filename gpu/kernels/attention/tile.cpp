@@ -23,7 +23,7 @@ constexpr std::array tiles_of_two_sums{
 // What every device can run: 12 KiB of shared memory.
 constexpr AttentionTile small_tile{32, 32, 64, 4};
 // A software device compiles a large tile for a second and runs it no faster.
-constexpr AttentionTile software_tile{16, 16, 32, 4};
+constexpr AttentionTile software_tile{8, 8, 8, 4};
 
 }  // namespace
 

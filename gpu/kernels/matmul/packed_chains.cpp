@@ -57,7 +57,7 @@ Cut cut_for(std::int64_t m, std::int64_t n, std::int64_t k, const vulkan::Device
         groups = groups == 1 ? 1 : max_parts / 2;
     }
     Cut cut{.rows = std::bit_ceil(rows)};
-    if (!limits.software && n <= max_small_columns) cut.own_rows = 2;
+    if (limits.software || n <= max_small_columns) cut.own_rows = 2;
     CAMBRIAN_ASSERT(cut.fits(limits));
     const auto grow = [&](std::uint32_t Cut::*field, std::int64_t enough) {
         for (Cut larger = cut; larger.*field < enough; cut = larger) {
@@ -66,7 +66,7 @@ Cut cut_for(std::int64_t m, std::int64_t n, std::int64_t k, const vulkan::Device
         }
     };
     grow(&Cut::parts, std::min<std::int64_t>(groups, max_parts));
-    grow(&Cut::stage, chain_pieces);
+    grow(&Cut::stage, limits.software ? 2 : chain_pieces);
     return cut;
 }
 
