@@ -127,26 +127,40 @@ float activation_silu(float x) {
     precise float result = x * own_sigmoid(x);
     return result;
 }
-float activation_gelu(float x) {
+// gelu is 0.5 x (1 + tanh(inside)).
+float gelu_inside(float x) {
     precise float square = x * x;
     precise float cube = square * x;
     precise float share = 0.044715F * cube;
     precise float inner = x + share;
     precise float scaled = 0.797884561F * inner;
-    precise float above = 1.0F + own_tanh(scaled);
+    return scaled;
+}
+float gelu_by(float x, float tanh_of_inside) {
+    precise float above = 1.0F + tanh_of_inside;
     precise float half_x = 0.5F * x;
     precise float result = half_x * above;
     return result;
 }
+float activation_gelu(float x) {
+    return gelu_by(x, own_tanh(gelu_inside(x)));
+}
 
-// By gene code, in the order of Activation (engine/graph/op.hpp); any other code is linear.
+// By gene code, in the order of Activation (engine/graph/op.hpp); any other code is linear. What activations have in
+// common is in the kernel once, and rows of different ones compute it together.
 float op_activate(float x, int code) {
     switch (code) {
         case 1: return activation_relu(x);
-        case 2: return activation_silu(x);
-        case 3: return activation_gelu(x);
-        case 4: return own_tanh(x);
-        case 5: return own_sigmoid(x);
+        case 2:
+        case 5: {
+            float share = own_sigmoid(x);
+            return code == 2 ? op_mul(x, share) : share;
+        }
+        case 3:
+        case 4: {
+            float bent = own_tanh(code == 3 ? gelu_inside(x) : x);
+            return code == 3 ? gelu_by(x, bent) : bent;
+        }
         default: return x;
     }
 }
@@ -160,7 +174,25 @@ float activation_softplus(float x) {
 // linear.
 float op_activate_any(float x, int code) {
     switch (code) {
-        case 6: return own_sigmoid(op_mul(4.9, x));
+        case 1: return activation_relu(x);
+        case 2:
+        case 5:
+        case 6: {
+            float share = own_sigmoid(code == 6 ? op_mul(4.9, x) : x);
+            return code == 2 ? op_mul(x, share) : share;
+        }
+        case 3:
+        case 4:
+        case 15:
+        case 22: {
+            float inside = x;
+            if (code == 3) inside = gelu_inside(x);
+            if (code == 15 || code == 22) inside = activation_softplus(x);
+            if (code == 15) return inside;
+            float bent = own_tanh(inside);
+            if (code == 3) return gelu_by(x, bent);
+            return code == 22 ? op_mul(x, bent) : bent;
+        }
         case 7: return own_sin(x);
         case 8: return own_cos(x);
         case 9: return own_exp(op_neg(op_mul(x, x)));
@@ -172,7 +204,6 @@ float op_activate_any(float x, int code) {
             return real_less(0.0, x) ? x : below;
         }
         case 14: return real_less(0.0, x) ? x : op_mul(0.01, x);
-        case 15: return activation_softplus(x);
         case 16: return op_min(op_max(x, -1.0), 1.0);
         case 17: return op_max(op_sub(1.0, op_abs(x)), 0.0);
         case 18: return op_sign(x);
@@ -182,7 +213,6 @@ float op_activate_any(float x, int code) {
             float lifted = op_min(op_max(op_add(x, 3.0), 0.0), 6.0);
             return op_mul(0.166666672, op_mul(x, lifted));
         }
-        case 22: return op_mul(x, own_tanh(activation_softplus(x)));
-        default: return op_activate(x, code);
+        default: return x;
     }
 }

@@ -45,25 +45,23 @@ const int bytecode_load_state = 9;
 const int bytecode_store_state = 10;
 const int bytecode_neurons = 11;
 
-// An activation by its gene code, on four outputs.
+// An activation by its gene code, on four outputs. What two of them have in common is there once: a device compiles it
+// for long, and keeps less of its code at hand.
 vec4 interpret_activate(vec4 x, int code) {
     precise vec4 y = x;
-    switch (code) {
-        case 1:
-            [[unroll]] for (int i = 0; i < 4; ++i) y[i] = activation_relu(x[i]);
-            break;
-        case 2:
-            [[unroll]] for (int i = 0; i < 4; ++i) y[i] = activation_silu(x[i]);
-            break;
-        case 3:
-            [[unroll]] for (int i = 0; i < 4; ++i) y[i] = activation_gelu(x[i]);
-            break;
-        case 4:
-            [[unroll]] for (int i = 0; i < 4; ++i) y[i] = CAMBRIAN_CALL(tanh)(x[i]);
-            break;
-        case 5:
-            [[unroll]] for (int i = 0; i < 4; ++i) y[i] = CAMBRIAN_CALL(sigmoid)(x[i]);
-            break;
+    if (code == 1) {
+        [[unroll]] for (int i = 0; i < 4; ++i) y[i] = activation_relu(x[i]);
+    } else if (code == 2 || code == 5) {
+        [[unroll]] for (int i = 0; i < 4; ++i) y[i] = CAMBRIAN_CALL(sigmoid)(x[i]);
+        if (code == 2) y = x * y;
+    } else if (code == 3 || code == 4) {
+        if (code == 3) {
+            [[unroll]] for (int i = 0; i < 4; ++i) y[i] = gelu_inside(x[i]);
+        }
+        [[unroll]] for (int i = 0; i < 4; ++i) y[i] = CAMBRIAN_CALL(tanh)(y[i]);
+        if (code == 3) {
+            [[unroll]] for (int i = 0; i < 4; ++i) y[i] = gelu_by(x[i], y[i]);
+        }
     }
     return y;
 }
@@ -234,8 +232,8 @@ vec2 neuron_activation_of_two(vec2 x, int code, bool both) {
         y.x = CAMBRIAN_CALL(sigmoid)(inside.x);
         y.y = CAMBRIAN_CALL(sigmoid)(inside.y);
     } else {
-        y.x = op_activate_any(x.x, code);
-        if (both) y.y = op_activate_any(x.y, code);
+        // Once in the kernel: all of them are long.
+        [[dont_unroll]] for (int i = 0; i < (both ? 2 : 1); ++i) y[i] = op_activate_any(x[i], code);
     }
     return y;
 }
