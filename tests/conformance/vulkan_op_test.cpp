@@ -91,8 +91,16 @@ std::vector<OpCase> cases_of_all_ops() {
     return sample(op_cases(), 20, has_own_kernels);
 }
 
+/// Fewer of them, and by day of elementwise ops every sixth: they are the same kernel in both math
+/// modes, and none of their elements sees another.
 std::vector<OpCase> few_cases() {
-    return sample(cases_of_all_ops(), 3, [](const OpCase&) { return true; });
+    std::vector<OpCase> cases = sample(cases_of_all_ops(), 3, [](const OpCase&) { return true; });
+    std::size_t elementwise = 0;
+    if (!all_cases())
+        std::erase_if(cases, [&](const OpCase& op_case) {
+            return is_elementwise(op_case.op) && elementwise++ % 6 != 0;
+        });
+    return cases;
 }
 
 TEST_F(VulkanConformance, StrictMathEqualsTheReferenceInEveryBit) {
