@@ -9,7 +9,7 @@ LEASE = 1.0
 
 chosen = harness.options(__doc__, faulty="")
 task = {"type": "cart_pole", "episodes": 3, "steps": 200}
-experiment = harness.config(chosen, "locks", 40, 60, task)
+experiment = harness.config(chosen, "locks", 1000, 60, task)
 alone = chosen.work / "alone"
 harness.run(chosen, 1, ["evolve", experiment, "--quiet", "--set", f"run.directory={alone}"])
 expected = harness.results(alone)
