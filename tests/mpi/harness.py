@@ -97,11 +97,13 @@ def state_of(directory):
 
 
 def finish_killed(job, what, ended, seconds=120):
-    """Whether a job says that it is to be run again; only one may whose rank 0 was killed after the end of its run, before
-    it told its exit code, which has no successor."""
-    text = finish(job, what, seconds, expect=(0, 1) if ended else 0)
+    """Whether a job says that it is to be run again; only one may whose rank 0 has no successor: it was killed after the end
+    of its run, before it told its exit code, or before the others had heard of it."""
+    text = finish(job, what, seconds, expect=(0, 1))
+    if job.returncode == 1 and not ended and "before the others had heard of it" not in text:
+        fail(f"{what}: no rank went on for rank 0\n{text}")
     if job.returncode == 1 and "run it again with --continue" not in text:
-        fail(f"{what}: rank 0 was killed at its end, and the job did not say what to do\n{text}")
+        fail(f"{what}: rank 0 has no successor, and the job did not say what to do\n{text}")
     return job.returncode == 1
 
 
