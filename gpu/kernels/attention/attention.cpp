@@ -1,40 +1,15 @@
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <limits>
 #include <vector>
 
-#include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/attention_sizes.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
+#include "cambrian/gpu/kernels/attention/few_queries.hpp"
+#include "cambrian/gpu/kernels/attention/operands.hpp"
 #include "cambrian/gpu/kernels/attention/tile.hpp"
 #include "cambrian/gpu/kernels/kernel_table.hpp"
 
 namespace cambrian::gpu {
 namespace {
-
-// As in shaders/attention/attention.glsl.
-enum AttentionTensor : std::size_t {
-    q_tensor,
-    k_tensor,
-    v_tensor,
-    upstream_tensor,
-    log_sum_exp_tensor,
-    offset_tensor,
-    result_tensor,
-    second_result_tensor,
-    tensor_count,
-};
-constexpr std::uint32_t flag_causal = 1;
-constexpr std::uint32_t flag_valid = 2;
-
-/// A tensor that a kernel reads or writes; without elements it has no part in it.
-struct AttentionView {
-    BufferView buffer;
-    std::int64_t elements = 0;  ///< Of one individual.
-    std::int64_t width = 1;     ///< Of a row.
-    bool written = false;
-};
 
 /// One kernel: what its workgroups own, and what they walk over.
 struct Walker {
@@ -43,48 +18,32 @@ struct Walker {
     std::int64_t walked = 0;   ///< Rows of a key head that each of them walks over.
     std::int64_t columns = 0;  ///< Of what it sums up.
     int sums = 1;
-    std::array<AttentionView, tensor_count> views{};
 };
 
-/// Runs one of the three kernels of attention.
+/// Runs one of the three tiled kernels of attention.
 class AttentionDispatch {
   public:
     AttentionDispatch(const KernelContext& context, const Walker& walker,
-                      const AttentionSizes& sizes, std::size_t tensors)
+                      const AttentionOperands& operands)
         : resources_(context.owner.resources()),
           walker_(walker),
-          sizes_(sizes),
-          per_individual_(context.per_individual),
-          tile_(choose_attention_tile(walker.columns, walker.sums, resources_.device.limits())) {
-        has_valid_ = context.operands.size() > tensors;
-        if (has_valid_) valid_ = context.operands[tensors];
-        table_ = context.owner.table(table_words(context.attribute<AttentionAttribute>()));
-    }
+          operands_(operands),
+          tile_(choose_attention_tile(walker.columns, walker.sums, resources_.device.limits())) {}
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const {
-        const std::int64_t individuals = per_individual_ ? frame.population : 1;
         const std::int64_t tiles = parts(walker_.owned, tile_.rows);
-        const std::int64_t groups = individuals * sizes_.key_heads * tiles;
+        const std::uint64_t groups = operands_.groups(frame, tiles);
         if (groups == 0) return;
-        if (groups > std::numeric_limits<std::uint32_t>::max())
-            throw DeviceError(
-                "an attention has too many tiles (more than 2^32 in one run) evaluate fewer "
-                "individuals at once");
-        vulkan::Push push = arguments(frame);
-        const vulkan::Pipeline& kernel = pipeline(only_vectors(push));
-        push.word[7] = word(tiles);
-        std::vector<vulkan::Range> reads;
-        std::vector<vulkan::Range> writes;
-        for (const AttentionView& view : walker_.views)
-            if (view.elements > 0)
-                (view.written ? writes : reads).push_back(frame.range(view.buffer, view.elements));
-        if (has_valid_) reads.push_back(frame.range(valid_, 1));
+        vulkan::Push push = operands_.push(frame, tiles);
+        const vulkan::Pipeline& kernel = pipeline(operands_.only_vectors(push));
+        const std::vector<vulkan::Range> reads = operands_.reads(frame);
+        const std::vector<vulkan::Range> writes = operands_.writes(frame);
         for (std::int64_t column = 0; column < walker_.columns; column += tile_.columns) {
             push.word[6] = word(column);
             for_each_stretch([&](std::int64_t begin, std::int64_t end) {
                 push.word[4] = word(begin);
                 push.word[5] = word(end);
-                recorder.dispatch(kernel, push, static_cast<std::uint64_t>(groups), reads, writes);
+                recorder.dispatch(kernel, push, groups, reads, writes);
             });
         }
     }
@@ -98,7 +57,8 @@ class AttentionDispatch {
     template <class Function>
     void for_each_stretch(Function&& function) const {
         const std::int64_t side = tile_.side;
-        const std::int64_t chunks = parts(sizes_.width, side) + parts(sizes_.value_width, side) +
+        const AttentionSizes& sizes = operands_.sizes();
+        const std::int64_t chunks = parts(sizes.width, side) + parts(sizes.value_width, side) +
                                     2 * tile_.columns / side + 2;
         const std::int64_t loads = side * side / 4 / tile_.threads() + 1;
         const std::int64_t turns = chunks * (side / 4 + 3 * loads + 1) * 2;
@@ -108,65 +68,16 @@ class AttentionDispatch {
             function(begin, std::min(begin + step, tiles));
     }
 
-    [[nodiscard]] std::vector<std::uint32_t> table_words(const AttentionAttribute& attribute) {
-        std::vector<std::uint32_t> words{
-            word(sizes_.rows),
-            word(sizes_.queries),
-            word(sizes_.keys),
-            word(sizes_.width),
-            word(sizes_.value_width),
-            word(sizes_.key_heads),
-            (attribute.causal ? flag_causal : 0) | (has_valid_ ? flag_valid : 0),
-            std::bit_cast<std::uint32_t>(static_cast<float>(attribute.scale))};
-        for (const AttentionView& view : walker_.views) words.push_back(word(view.buffer.stride));
-        words.push_back(word(valid_.stride));
-        return words;
-    }
-
     [[nodiscard]] const vulkan::Pipeline& pipeline(bool wide) const {
         return static_pipeline(resources_, walker_.shader,
                                std::array{tile_.threads(), tile_.rows, tile_.side, tile_.columns,
                                           tile_.thread_rows, wide ? 1U : 0U});
     }
 
-    /// Whether all rows of matrices start on a vector. A software device has one pipeline for both,
-    /// because it compiles for longer than it computes.
-    [[nodiscard]] bool only_vectors(const vulkan::Push& push) const {
-        bool aligned = !resources_.device.limits().software;
-        for (std::size_t i = 0; i < tensor_count; ++i) {
-            const AttentionView& view = walker_.views[i];
-            if (view.elements == 0 || i == log_sum_exp_tensor || i == offset_tensor) continue;
-            aligned = aligned && view.width % vector_words == 0 &&
-                      view.buffer.stride % vector_words == 0 &&
-                      push.address[i] % (vector_words * word_bytes) == 0;
-        }
-        return aligned;
-    }
-
-    [[nodiscard]] vulkan::Push arguments(const Frame& frame) const {
-        vulkan::Push push;
-        const auto split = [&](std::size_t first, std::uint64_t address) {
-            push.word[first] = static_cast<std::uint32_t>(address);
-            push.word[first + 1] = static_cast<std::uint32_t>(address >> 32);
-        };
-        if (has_valid_) split(0, frame.address(valid_));
-        split(2, frame.address(table_));
-        for (std::size_t i = 0; i < tensor_count; ++i) {
-            const AttentionView& view = walker_.views[i];
-            if (view.elements == 0) continue;
-            push.address[i] = frame.address(view.buffer);
-        }
-        return push;
-    }
-
     Resources& resources_;
     Walker walker_;
-    AttentionSizes sizes_;
-    bool per_individual_;
+    AttentionOperands operands_;
     const AttentionTile& tile_;
-    bool has_valid_ = false;
-    BufferView valid_;
-    BufferView table_;
 };
 
 class AttentionKernel : public Kernel {
@@ -182,11 +93,13 @@ class AttentionKernel : public Kernel {
     std::vector<AttentionDispatch> dispatches_;
 };
 
-AttentionView operand(const KernelContext& context, std::size_t index, std::int64_t width) {
+AttentionOperands::View operand(const KernelContext& context, std::size_t index,
+                                std::int64_t width) {
     return {context.operands[index], context.operand(index).shape.elements(), width, false};
 }
 
-AttentionView result(const KernelContext& context, std::size_t index, std::int64_t width) {
+AttentionOperands::View result(const KernelContext& context, std::size_t index,
+                               std::int64_t width) {
     return {context.results[index], context.result(index).shape.elements(), width, true};
 }
 
@@ -198,46 +111,53 @@ AttentionSizes sizes_of(const KernelContext& context) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_attention(const KernelContext& context) {
+    using Tensor = AttentionOperands::Tensor;
     const AttentionSizes sizes = sizes_of(context);
-    Walker walker{.shader = "attention",
-                  .owned = sizes.rows,
-                  .walked = sizes.keys,
-                  .columns = sizes.value_width};
-    walker.views[q_tensor] = operand(context, 0, sizes.width);
-    walker.views[k_tensor] = operand(context, 1, sizes.width);
-    walker.views[v_tensor] = operand(context, 2, sizes.value_width);
-    walker.views[result_tensor] = result(context, 0, sizes.value_width);
-    walker.views[log_sum_exp_tensor] = result(context, 1, 1);
-    return std::make_unique<AttentionKernel>(
-        std::vector{AttentionDispatch(context, walker, sizes, 3)});
+    AttentionOperands::Views views{};
+    views[Tensor::q] = operand(context, 0, sizes.width);
+    views[Tensor::k] = operand(context, 1, sizes.width);
+    views[Tensor::v] = operand(context, 2, sizes.value_width);
+    views[Tensor::result] = result(context, 0, sizes.value_width);
+    views[Tensor::log_sum_exp] = result(context, 1, 0);
+    if (has_few_queries(sizes)) return make_few_queries(context, sizes, views);
+    const Walker walker{.shader = "attention",
+                        .owned = sizes.rows,
+                        .walked = sizes.keys,
+                        .columns = sizes.value_width};
+    constexpr std::size_t tensors = 3;
+    return std::make_unique<AttentionKernel>(std::vector{
+        AttentionDispatch(context, walker, AttentionOperands(context, sizes, views, tensors))});
 }
 
 std::unique_ptr<Kernel> make_attention_gradient(const KernelContext& context) {
+    using Tensor = AttentionOperands::Tensor;
     const AttentionSizes sizes = sizes_of(context);
-    Walker of_queries{.shader = "attention_query_gradient",
-                      .owned = sizes.rows,
-                      .walked = sizes.keys,
-                      .columns = sizes.width};
-    of_queries.views[q_tensor] = operand(context, 0, sizes.width);
-    of_queries.views[k_tensor] = operand(context, 1, sizes.width);
-    of_queries.views[v_tensor] = operand(context, 2, sizes.value_width);
-    of_queries.views[log_sum_exp_tensor] = operand(context, 3, 1);
-    of_queries.views[upstream_tensor] = operand(context, 4, sizes.value_width);
-    of_queries.views[offset_tensor] = operand(context, 5, 1);
+    AttentionOperands::Views views{};
+    views[Tensor::q] = operand(context, 0, sizes.width);
+    views[Tensor::k] = operand(context, 1, sizes.width);
+    views[Tensor::v] = operand(context, 2, sizes.value_width);
+    views[Tensor::log_sum_exp] = operand(context, 3, 0);
+    views[Tensor::upstream] = operand(context, 4, sizes.value_width);
+    views[Tensor::offset] = operand(context, 5, 0);
+    AttentionOperands::Views of_keys = views;
+    of_keys[Tensor::result] = result(context, 1, sizes.width);
+    of_keys[Tensor::second_result] = result(context, 2, sizes.value_width);
+    views[Tensor::result] = result(context, 0, sizes.width);
 
-    Walker of_keys = of_queries;
-    of_keys.shader = "attention_key_gradient";
-    of_keys.owned = sizes.keys;
-    of_keys.walked = sizes.rows;
-    of_keys.columns = std::max(sizes.width, sizes.value_width);
-    of_keys.sums = 2;
-    of_keys.views[result_tensor] = result(context, 1, sizes.width);
-    of_keys.views[second_result_tensor] = result(context, 2, sizes.value_width);
-
-    of_queries.views[result_tensor] = result(context, 0, sizes.width);
-    return std::make_unique<AttentionKernel>(
-        std::vector{AttentionDispatch(context, of_queries, sizes, 6),
-                    AttentionDispatch(context, of_keys, sizes, 6)});
+    const Walker query_walker{.shader = "attention_query_gradient",
+                              .owned = sizes.rows,
+                              .walked = sizes.keys,
+                              .columns = sizes.width};
+    const Walker key_walker{.shader = "attention_key_gradient",
+                            .owned = sizes.keys,
+                            .walked = sizes.rows,
+                            .columns = std::max(sizes.width, sizes.value_width),
+                            .sums = 2};
+    constexpr std::size_t tensors = 6;
+    return std::make_unique<AttentionKernel>(std::vector{
+        AttentionDispatch(context, query_walker, AttentionOperands(context, sizes, views, tensors)),
+        AttentionDispatch(context, key_walker,
+                          AttentionOperands(context, sizes, of_keys, tensors))});
 }
 
 }  // namespace cambrian::gpu

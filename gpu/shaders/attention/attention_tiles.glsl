@@ -1,36 +1,6 @@
 // The tiles of attention.glsl: their way from memory to shared memory, and the two products that are
 // made of them.
 
-// Words that are not there are zeros. Where all rows are vectors nothing branches, so that many
-// loads are on their way at once: what does not exist reads the first row instead.
-vec4 load_quad(Matrix from, uint row, uint column) {
-    bool exists = row < from.rows && column < from.width;
-    uint at = exists ? row * from.width + column : 0U;
-    if (only_vectors != 0U) {
-        vec4 quad = Reals4(from.address + 4UL * uint64_t(at)).at[0];
-        return exists ? quad : vec4(0.0F);
-    }
-    vec4 quad = vec4(0.0F);
-    Reals values = Reals(from.address);
-    [[unroll]] for (uint i = 0U; i < 4U; ++i) {
-        if (exists && column + i < from.width) quad[i] = values.at[at + i];
-    }
-    return quad;
-}
-
-void store_quad(Matrix to, uint row, uint column, vec4 quad) {
-    if (row >= to.rows || column >= to.width) return;
-    uint at = row * to.width + column;
-    if (only_vectors != 0U) {
-        Reals4(to.address + 4UL * uint64_t(at)).at[0] = quad;
-        return;
-    }
-    Reals values = Reals(to.address);
-    [[unroll]] for (uint i = 0U; i < 4U; ++i) {
-        if (column + i < to.width) values.at[at + i] = quad[i];
-    }
-}
-
 // Four rows of one depth lie in one vector. Quads of different depths are turned against each other,
 // so that neighbouring threads write to different banks.
 uint turned(uint depth, uint quad, uint quads) {

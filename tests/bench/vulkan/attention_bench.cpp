@@ -19,19 +19,23 @@ struct AttentionCase {
     std::int64_t width = 64;
     bool causal = true;
     bool gradient = false;
+    bool step = false;  ///< One query a head, as when a text is continued.
 
     [[nodiscard]] std::string name() const {
-        return fmt::format("{}attention {} x {}/{} x {} x {}{}", causal ? "causal " : "", batch,
-                           heads, key_heads, length, width, gradient ? ", gradient" : "");
+        return fmt::format("{}attention {} x {}/{} x {} x {}{}{}", causal ? "causal " : "", batch,
+                           heads, key_heads, length, width, gradient ? ", gradient" : "",
+                           step ? ", one query a head" : "");
     }
     /// Two products forward; the gradient has five more.
     [[nodiscard]] double flops() const {
-        const auto count = static_cast<double>(batch * heads * length * length * width);
+        const auto count = static_cast<double>(batch * heads * queries() * length * width);
+        if (step) return 4.0 * count;
         return 2.0 * (gradient ? 7.0 : 2.0) * count * (causal ? 0.5 : 1.0);
     }
+    [[nodiscard]] std::int64_t queries() const { return step ? 1 : length; }
     [[nodiscard]] Graph graph() const {
         Graph graph;
-        const Var q = graph.input("q", ValueType::real, {batch, heads, length, width});
+        const Var q = graph.input("q", ValueType::real, {batch, heads, queries(), width});
         const Var k = graph.input("k", ValueType::real, {batch, key_heads, length, width});
         const Var v = graph.input("v", ValueType::real, {batch, key_heads, length, width});
         const Var output = attention(q, k, v, {.causal = causal}).output;
@@ -54,7 +58,13 @@ void measure_attention(const VulkanOptions& options, std::int64_t scale, int run
           AttentionCase{.width = 128}, AttentionCase{.length = 512, .width = 32},
           AttentionCase{.length = 1024, .width = 256}, AttentionCase{.gradient = true},
           AttentionCase{.key_heads = 4, .gradient = true},
-          AttentionCase{.width = 128, .gradient = true}}) {
+          AttentionCase{.width = 128, .gradient = true},
+          AttentionCase{.batch = 1, .heads = 8, .key_heads = 8, .length = 1024, .step = true},
+          AttentionCase{.batch = 1, .heads = 8, .key_heads = 2, .length = 1024, .step = true},
+          AttentionCase{
+              .batch = 1, .heads = 32, .key_heads = 8, .length = 8192, .width = 128, .step = true},
+          AttentionCase{.batch = 64, .length = 1024, .step = true},
+          AttentionCase{.batch = 4096, .heads = 4, .key_heads = 4, .length = 8, .width = 8}}) {
         measured.batch = std::max<std::int64_t>(measured.batch / scale, 1);
         if (scale > 1) measured.length = std::max<std::int64_t>(measured.length / scale, 16);
         if (measured.name().find(only) != std::string::npos)

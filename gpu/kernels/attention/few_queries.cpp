@@ -1,0 +1,88 @@
+#include "cambrian/gpu/kernels/attention/few_queries.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "cambrian/gpu/execution/walk.hpp"
+
+namespace cambrian::gpu {
+namespace {
+
+constexpr std::int64_t max_queries = 8;
+/// Wider ones would need long walks by each invocation.
+constexpr std::int64_t max_width = 1024;
+constexpr std::uint32_t merge_threads = 64;
+
+/// Invocations of a workgroup, and keys of a part. A software device runs them one after another.
+std::uint32_t threads_of(const Resources& resources) {
+    return resources.device.limits().software ? 32 : 128;
+}
+
+class FewQueries : public Kernel {
+  public:
+    FewQueries(const KernelContext& context, const AttentionOperands& operands, std::int64_t parts)
+        : resources_(context.owner.resources()), operands_(operands), parts_(parts) {}
+
+    void record(vulkan::Recorder& recorder, const Frame& frame) const override {
+        const std::uint64_t groups = operands_.groups(frame, parts_);
+        if (groups == 0) return;
+        const vulkan::Push push = operands_.push(frame, parts_);
+        recorder.dispatch(pipeline(operands_.only_vectors(push)), push, groups,
+                          operands_.reads(frame), operands_.writes(frame));
+        if (parts_ > 1) merge(recorder, frame);
+    }
+
+  private:
+    void merge(vulkan::Recorder& recorder, const Frame& frame) const {
+        const std::int64_t queries = operands_.sizes().rows;
+        vulkan::Push push = operands_.push(frame, queries);
+        push.word[4] = word(parts_);
+        push.word[5] = threads_of(resources_);
+        const std::array reads{operands_.range(frame, AttentionOperands::partial)};
+        recorder.dispatch(static_pipeline(resources_, "attention_merge", std::array{merge_threads}),
+                          push, operands_.groups(frame, queries), reads, operands_.writes(frame));
+    }
+
+    [[nodiscard]] const vulkan::Pipeline& pipeline(bool only_vectors) const {
+        const AttentionSizes& sizes = operands_.sizes();
+        const std::uint32_t threads = threads_of(resources_);
+        // One pipeline for all on a software device, which compiles for longer than it computes.
+        const bool software = resources_.device.limits().software;
+        const std::int64_t queries = software ? max_queries : sizes.rows;
+        const auto quads = static_cast<std::uint32_t>((sizes.value_width + 3) / 4);
+        const std::uint32_t column_threads = software ? 8 : std::min(std::bit_ceil(quads), threads);
+        return static_pipeline(
+            resources_, "attention_few_queries",
+            std::array{threads, word(queries), column_threads, 0U, 0U, only_vectors ? 1U : 0U});
+    }
+
+    Resources& resources_;
+    AttentionOperands operands_;
+    std::int64_t parts_;
+};
+
+}  // namespace
+
+bool has_few_queries(const AttentionSizes& sizes) {
+    return sizes.rows <= max_queries && std::max(sizes.width, sizes.value_width) <= max_width;
+}
+
+std::unique_ptr<Kernel> make_few_queries(const KernelContext& context, const AttentionSizes& sizes,
+                                         AttentionOperands::Views views) {
+    const std::int64_t keys = threads_of(context.owner.resources());
+    const std::int64_t parts = (sizes.keys + keys - 1) / keys;
+    if (parts > 1) {
+        // Largest score and sum of weights after the values, see few_queries.glsl.
+        const std::int64_t state_words = sizes.value_width + 2;
+        AttentionOperands::View& partial = views[AttentionOperands::partial];
+        partial.elements = sizes.key_heads * parts * sizes.rows * state_words;
+        partial.buffer = context.owner.reserve(partial.elements, context.per_individual);
+        partial.written = true;
+    }
+    constexpr std::size_t tensors = 3;
+    return std::make_unique<FewQueries>(context, AttentionOperands(context, sizes, views, tensors),
+                                        parts);
+}
+
+}  // namespace cambrian::gpu

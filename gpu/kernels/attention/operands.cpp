@@ -1,0 +1,103 @@
+#include "cambrian/gpu/kernels/attention/operands.hpp"
+
+#include <bit>
+#include <limits>
+
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/gpu/execution/walk.hpp"
+
+namespace cambrian::gpu {
+namespace {
+
+// As in shaders/attention/heads.glsl.
+constexpr std::uint32_t flag_causal = 1;
+constexpr std::uint32_t flag_valid = 2;
+
+}  // namespace
+
+AttentionOperands::AttentionOperands(const KernelContext& context, const AttentionSizes& sizes,
+                                     const Views& views, std::size_t tensors)
+    : resources_(context.owner.resources()),
+      sizes_(sizes),
+      views_(views),
+      per_individual_(context.per_individual),
+      has_valid_(context.operands.size() > tensors) {
+    if (has_valid_) valid_ = context.operands[tensors];
+    table_ = context.owner.table(table_words(context.attribute<AttentionAttribute>()));
+}
+
+std::vector<std::uint32_t> AttentionOperands::table_words(
+    const AttentionAttribute& attribute) const {
+    std::vector<std::uint32_t> words{
+        word(sizes_.rows),
+        word(sizes_.queries),
+        word(sizes_.keys),
+        word(sizes_.width),
+        word(sizes_.value_width),
+        word(sizes_.key_heads),
+        (attribute.causal ? flag_causal : 0) | (has_valid_ ? flag_valid : 0),
+        std::bit_cast<std::uint32_t>(static_cast<float>(attribute.scale))};
+    for (const View& view : views_) words.push_back(word(view.buffer.stride));
+    words.push_back(word(valid_.stride));
+    return words;
+}
+
+std::uint64_t AttentionOperands::groups(const Frame& frame, std::int64_t of_head) const {
+    const std::int64_t individuals = per_individual_ ? frame.population : 1;
+    const std::int64_t groups = individuals * sizes_.key_heads * of_head;
+    if (groups > std::numeric_limits<std::uint32_t>::max())
+        throw DeviceError(
+            "an attention has too many tiles (more than 2^32 in one run) evaluate fewer "
+            "individuals at once");
+    return static_cast<std::uint64_t>(groups);
+}
+
+vulkan::Push AttentionOperands::push(const Frame& frame, std::int64_t of_head) const {
+    vulkan::Push push;
+    const auto split = [&](std::size_t first, std::uint64_t address) {
+        push.word[first] = static_cast<std::uint32_t>(address);
+        push.word[first + 1] = static_cast<std::uint32_t>(address >> 32);
+    };
+    if (has_valid_) split(0, frame.address(valid_));
+    split(2, frame.address(table_));
+    push.word[7] = word(of_head);
+    for (std::size_t i = 0; i < tensor_count; ++i)
+        if (views_[i].elements > 0) push.address[i] = frame.address(views_[i].buffer);
+    return push;
+}
+
+bool AttentionOperands::only_vectors(const vulkan::Push& push) const {
+    bool aligned = !resources_.device.limits().software;
+    for (std::size_t i = 0; i < tensor_count; ++i) {
+        const View& view = views_[i];
+        if (view.elements == 0 || view.width == 0) continue;
+        aligned = aligned && view.width % vector_words == 0 &&
+                  view.buffer.stride % vector_words == 0 &&
+                  push.address[i] % (vector_words * word_bytes) == 0;
+    }
+    return aligned;
+}
+
+vulkan::Range AttentionOperands::range(const Frame& frame, Tensor tensor) const {
+    return frame.range(views_[tensor].buffer, views_[tensor].elements);
+}
+
+std::vector<vulkan::Range> AttentionOperands::ranges(const Frame& frame, bool written) const {
+    std::vector<vulkan::Range> ranges;
+    for (const View& view : views_)
+        if (view.elements > 0 && view.written == written)
+            ranges.push_back(frame.range(view.buffer, view.elements));
+    return ranges;
+}
+
+std::vector<vulkan::Range> AttentionOperands::reads(const Frame& frame) const {
+    std::vector<vulkan::Range> reads = ranges(frame, false);
+    if (has_valid_) reads.push_back(frame.range(valid_, 1));
+    return reads;
+}
+
+std::vector<vulkan::Range> AttentionOperands::writes(const Frame& frame) const {
+    return ranges(frame, true);
+}
+
+}  // namespace cambrian::gpu
