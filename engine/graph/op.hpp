@@ -262,6 +262,17 @@ struct AttentionAttribute {
     bool operator==(const AttentionAttribute&) const = default;
 };
 
+/// Attention of the row after those of a cache. Operands: q [.., Hq, 1, D], cached keys [.., Hk, C,
+/// D] and values [.., Hk, C, E], the row's own k [.., Hk, 1, D] and v [.., Hk, 1, E], and its
+/// position p, an integer for the leading axes [..] (below 0 counts as 0, above C as C). The query
+/// sees the cached keys before p and its own; with a window the last so many of these. What the
+/// cache holds from p on does not matter. Result: o [.., Hq, 1, E].
+struct CachedAttentionAttribute {
+    double scale = 1.0;
+    std::int64_t window = 0;  ///< 0: all.
+    bool operator==(const CachedAttentionAttribute&) const = default;
+};
+
 /// How a continuous state space becomes steps: zero-order hold, or Euler (the input weight is Δ B).
 enum class Discretization : std::uint8_t { zero_order_hold, euler };
 inline constexpr std::array<std::string_view, 2> discretization_names{"zoh", "euler"};
@@ -344,7 +355,8 @@ using Attributes =
                  LengthAttribute, ScanAttribute, MatmulEpilogueAttribute, FusedAttribute,
                  InterpretAttribute, CumsumAttribute, SortAttribute, TopkAttribute,
                  ScatterAlongAttribute, Im2colAttribute, ConvAttribute, FormatAttribute,
-                 AttentionAttribute, SelectiveScanAttribute, PackedAttribute>;
+                 AttentionAttribute, CachedAttentionAttribute, SelectiveScanAttribute,
+                 PackedAttribute>;
 
 /// The attribute of a node, of the alternative its op uses.
 template <class T>

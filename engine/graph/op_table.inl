@@ -290,6 +290,14 @@ CAMBRIAN_OP(attention_gradient, fused(lower_attention_gradient,
      .meaning = "gradients of q, k and v from q, k, v, log-sum-exp, the upstream of o, d = sum(do o) "
                 "- dlse and valid: with P = exp(scale q k^T - lse): dv = P^T do, ds = P (do v^T - d),"
                 " dq = scale ds k, dk = scale ds^T q"}))))
+CAMBRIAN_OP(cached_attention, fused(lower_cached_attention, primitive(6,
+    {shape::cached_attention, "[.., Hq, 1, D], [.., Hk, C, D], [.., Hk, C, E], [.., Hk, 1, D], "
+                              "[.., Hk, 1, E] and [..] give [.., Hq, 1, E]; Hq is a multiple of Hk"},
+    {type::cached_attention, "real, an integer position"}, through_lowering,
+    {.operands = "q, cached keys, cached values, k, v, position", .results = "o",
+     .source = "Shazeer, 2019, \"Fast Transformer Decoding\"",
+     .meaning = "softmax(scale q k^T) v of one query over the cached keys before its position and its "
+                "own key"})))
 CAMBRIAN_OP(selective_scan, fused(lower_selective_scan, several(two_results, primitive(7,
     {shape::selective_scan, "[.., L, D], [.., L, D], [D, N], [.., L, N], [.., L, N], [D] and "
                             "[.., D, N] give [.., L, D] and [.., D, N]"},

@@ -1,7 +1,6 @@
 #include "cambrian/engine/layers/multi_head_attention.hpp"
 
 #include <cmath>
-#include <limits>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -250,31 +249,13 @@ Var MultiHeadAttention::turned_at(Var x, Var position) const {
 }
 
 /// What q [N, heads, 1, d] sees in the caches of `state`, before its position, and of k and v
-/// [N, kv_heads, 1, d] at it. Terms and their order are those of attention over a whole sequence
-/// (zeros for what is not seen), so that under strict math both are the same bits.
+/// [N, kv_heads, 1, d] at it.
 Var MultiHeadAttention::attend_cached(Var q, std::span<const Var> state, Var k, Var v) const {
-    Graph& graph = *q.graph;
     const std::int64_t rows = q.shape()[0];
     const Shape all{rows, kv_heads, cache, head_dim};
-    const double scale = 1.0 / std::sqrt(static_cast<double>(head_dim));
-    const Var grouped = reshape(q, {rows, kv_heads, heads / kv_heads, head_dim});
-    const auto scores_of = [&](Var keys) { return matmul(grouped, keys, false, true) * scale; };
-
-    const Var position = cast(reshape(state[2], {rows, 1, 1, 1}), ValueType::integer);
-    const Var places = iota(graph, cache);
-    Var seen = less(places, position);
-    if (window < cache)
-        seen = logical_and(seen, less(position - static_cast<double>(window), places));
-    const Var none = constant(graph, -std::numeric_limits<double>::infinity());
-    const Var before = select(seen, scores_of(shaped(state[0], all)), none);
-    const Var own = scores_of(k);
-
-    const Var shift = max(reduce_max(before, -1, true), own);
-    const Var weights = exp(before - shift);
-    const Var own_weight = exp(own - shift);
-    const Var sum = reduce_sum(weights, -1, true) + own_weight;
-    const Var mixed = matmul(weights, shaped(state[1], all)) + own_weight * v;
-    return mixed * reciprocal(sum);
+    const Var position = cast(reshape(state[2], {rows}), ValueType::integer);
+    return cached_attention(q, {shaped(state[0], all), shaped(state[1], all)}, {k, v}, position,
+                            {.window = window < cache ? window : 0});
 }
 
 StepResult MultiHeadAttention::cached_step(Var x, std::span<const Var> state,

@@ -91,6 +91,7 @@ constexpr std::array own_rows{
     lowered(Op::conv),
     fast(Op::attention, make_attention),
     fast(Op::attention_gradient, make_attention_gradient),
+    fast(Op::cached_attention, make_cached_attention),
     kernel(Op::selective_scan, make_selective_scan),
     fast(Op::selective_scan_gradient, make_selective_scan_gradient),
 };

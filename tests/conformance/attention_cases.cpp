@@ -52,6 +52,21 @@ void add(Cases& cases, const Shape& leading, const Extents& e, bool causal, std:
     }
 }
 
+/// The row at `positions`, one for each of the leading axes.
+void add_cached(Cases& cases, const Shape& leading, const Extents& e,
+                const std::vector<std::int32_t>& positions, std::int64_t window) {
+    const auto rows = [&](std::int64_t heads, std::int64_t count, std::int64_t width) {
+        return OperandCase{Range::wide, with_leading(leading, {heads, count, width})};
+    };
+    cases.push_back(
+        {Op::cached_attention,
+         {rows(e.query_heads, 1, e.width), rows(e.key_heads, e.keys, e.width),
+          rows(e.key_heads, e.keys, e.value_width), rows(e.key_heads, 1, e.width),
+          rows(e.key_heads, 1, e.value_width), OperandCase{Range::given, leading, 0, positions}},
+         CachedAttentionAttribute{0.4, window},
+         {{with_leading(leading, {e.query_heads, 1, e.value_width})}}});
+}
+
 }  // namespace
 
 std::vector<OpCase> attention_cases() {
@@ -73,6 +88,13 @@ std::vector<OpCase> attention_cases() {
     add(cases, {}, {2, 1, 65, 70, 17, 20}, true, -1);
     add(cases, {}, {1, 1, 5, 133, 6, 20}, false, 131);
     add(cases, {}, {1, 1, 4, 6, 80, 64}, true, -1);
+    // The row after those of a cache: none of them, some, all, and positions that count as such.
+    add_cached(cases, {}, {1, 1, 1, 5, 4, 4}, {0}, 0);
+    add_cached(cases, {4}, {4, 2, 1, 9, 8, 3}, {-1, 4, 9, 100}, 0);
+    add_cached(cases, {2, 1}, {2, 2, 1, 17, 3, 8}, {17, 3}, 4);
+    // More queries than a tile of a GPU has, and more than one part of the keys.
+    add_cached(cases, {2}, {10, 1, 1, 70, 8, 12}, {69, 40}, 0);
+    add_cached(cases, {2}, {2, 1, 1, 133, 6, 20}, {131, 2}, 50);
     return cases;
 }
 

@@ -1,5 +1,4 @@
 #include <array>
-#include <limits>
 
 #include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/cpu/execution/compiled_graph.hpp"
@@ -11,8 +10,6 @@
 // they are cut depends on shapes and on the keys that count.
 namespace cambrian::cpu {
 namespace {
-
-constexpr float infinity = std::numeric_limits<float>::infinity();
 
 /// Runs parts of the key heads of individuals, each with scratch of its own.
 class AttentionKernel : public Kernel {
@@ -90,8 +87,6 @@ class AttentionKernel : public Kernel {
     bool has_valid_;
 };
 
-/// Online softmax: after every tile a row holds its largest score so far, the sum of exponentials
-/// below it, and the values weighted by them.
 class ForwardKernel : public AttentionKernel {
   public:
     explicit ForwardKernel(const KernelContext& context) : AttentionKernel(context, 3) {
@@ -100,78 +95,35 @@ class ForwardKernel : public AttentionKernel {
     }
 
   private:
-    /// Rows of a tile, from the first on.
-    struct Rows {
-        std::int64_t first = 0;
-        std::int64_t count = 0;
-        float* output = nullptr;
-        std::array<float, AttentionTiles::max_rows> largest;
-        std::array<float, AttentionTiles::max_rows> sum;
-    };
-
     void run_part(const Pointers& at, std::int64_t part, std::int64_t count,
                   float* scores) const override {
         const AttentionSizes& sizes = tiles_.sizes;
         const std::int64_t first = part * AttentionTiles::max_rows;
+        const std::int64_t rows = std::min(AttentionTiles::max_rows, sizes.rows - first);
         const float* q = at[0] + first * sizes.width;
+        float* output = at[3] + first * sizes.value_width;
+        float* log_sum = at[4] + first;
         float* scratch = scores + tiles_.tile_words();
-        Rows rows;
-        rows.first = first;
-        rows.count = std::min(AttentionTiles::max_rows, sizes.rows - first);
-        rows.output = at[3] + first * sizes.value_width;
-        rows.largest.fill(-infinity);
-        rows.sum.fill(0.0F);
-        std::fill_n(rows.output, rows.count * sizes.value_width, 0.0F);
-        const std::int64_t end = tiles_.end(first, rows.count, count);
+        OnlineSoftmax softmax(output, rows, sizes.value_width);
+        const std::int64_t end = tiles_.end(first, rows, count);
         for (std::int64_t key = 0; key < end; key += AttentionTiles::max_keys) {
             const std::int64_t keys = std::min(AttentionTiles::max_keys, end - key);
             const float* k = at[1] + key * sizes.width;
             const float* v = at[2] + key * sizes.value_width;
-            Gemm{.m = rows.count,
+            Gemm{.m = rows,
                  .n = keys,
                  .k = sizes.width,
                  .transpose_b = true,
                  .factor = tiles_.scale}(scratch, q, k, scores);
-            weigh(rows, scores, key, keys, count);
-            Gemm{.m = rows.count, .n = sizes.value_width, .k = keys, .adds = true}(scratch, scores,
-                                                                                   v, rows.output);
-        }
-        finish(rows, at[4] + first);
-    }
-
-    /// Scores of a tile become weights, and what the rows hold is brought below the new largest
-    /// score.
-    void weigh(Rows& rows, float* scores, std::int64_t key, std::int64_t keys,
-               std::int64_t count) const {
-        const std::int64_t width = tiles_.sizes.value_width;
-        for (std::int64_t r = 0; r < rows.count; ++r) {
-            float* own = scores + r * keys;
-            const std::int64_t seen =
-                std::clamp<std::int64_t>(tiles_.end(rows.first + r, count) - key, 0, keys);
-            float& largest = rows.largest[static_cast<std::size_t>(r)];
-            float& sum = rows.sum[static_cast<std::size_t>(r)];
-            const float tile_largest = largest_of(own, seen);
-            if (tile_largest > largest) {
-                const float factor = elementary::exp(largest - tile_largest);
-                for (std::int64_t i = 0; i < width; ++i) rows.output[r * width + i] *= factor;
-                sum *= factor;
-                largest = tile_largest;
+            for (std::int64_t row = 0; row < rows; ++row) {
+                const std::int64_t seen =
+                    std::clamp<std::int64_t>(tiles_.end(first + row, count) - key, 0, keys);
+                softmax.weigh(row, scores + row * keys, seen, keys);
             }
-            exponentials(own, seen, keys, largest == -infinity ? 0.0F : largest);
-            sum += sum_of(own, seen);
+            Gemm{.m = rows, .n = sizes.value_width, .k = keys, .adds = true}(scratch, scores, v,
+                                                                             output);
         }
-    }
-
-    void finish(Rows& rows, float* log_sum) const {
-        const std::int64_t width = tiles_.sizes.value_width;
-        for (std::int64_t r = 0; r < rows.count; ++r) {
-            const auto index = static_cast<std::size_t>(r);
-            const float sum = rows.sum[index];
-            const bool none = sum == 0.0F;
-            log_sum[r] = none ? -infinity : rows.largest[index] + elementary::log(sum);
-            const float factor = none ? 1.0F : elementary::reciprocal(sum);
-            for (std::int64_t i = 0; i < width; ++i) rows.output[r * width + i] *= factor;
-        }
+        for (std::int64_t row = 0; row < rows; ++row) log_sum[row] = softmax.finish(row);
     }
 };
 

@@ -9,6 +9,8 @@
 namespace cambrian::cpu {
 namespace {
 
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
 /// Folds run side by side, so that they become one vector.
 constexpr std::int64_t lanes = 8;
 
@@ -31,6 +33,14 @@ float fold(const float* s, std::int64_t count, float start, Fold step) {
     return result;
 }
 
+float largest_of(const float* s, std::int64_t count) {
+    return fold(s, count, -infinity, [](float a, float b) { return b > a ? b : a; });
+}
+
+float sum_of(const float* s, std::int64_t count) {
+    return fold(s, count, 0.0F, [](float a, float b) { return a + b; });
+}
+
 }  // namespace
 
 void exponentials(float* s, std::int64_t seen, std::int64_t count, float shift) {
@@ -38,13 +48,33 @@ void exponentials(float* s, std::int64_t seen, std::int64_t count, float shift) 
     std::fill(s + seen, s + count, 0.0F);
 }
 
-float largest_of(const float* s, std::int64_t count) {
-    return fold(s, count, -std::numeric_limits<float>::infinity(),
-                [](float a, float b) { return b > a ? b : a; });
+OnlineSoftmax::OnlineSoftmax(float* output, std::int64_t count, std::int64_t width)
+    : output_(output), width_(width) {
+    largest_.fill(-infinity);
+    sum_.fill(0.0F);
+    std::fill_n(output, count * width, 0.0F);
 }
 
-float sum_of(const float* s, std::int64_t count) {
-    return fold(s, count, 0.0F, [](float a, float b) { return a + b; });
+void OnlineSoftmax::weigh(std::int64_t row, float* scores, std::int64_t seen, std::int64_t keys) {
+    float& largest = largest_[static_cast<std::size_t>(row)];
+    float& sum = sum_[static_cast<std::size_t>(row)];
+    const float tile_largest = largest_of(scores, seen);
+    if (tile_largest > largest) {
+        const float factor = elementary::exp(largest - tile_largest);
+        for (std::int64_t i = 0; i < width_; ++i) output_[row * width_ + i] *= factor;
+        sum *= factor;
+        largest = tile_largest;
+    }
+    exponentials(scores, seen, keys, largest == -infinity ? 0.0F : largest);
+    sum += sum_of(scores, seen);
+}
+
+float OnlineSoftmax::finish(std::int64_t row) {
+    const float sum = sum_[static_cast<std::size_t>(row)];
+    if (sum == 0.0F) return -infinity;
+    const float factor = elementary::reciprocal(sum);
+    for (std::int64_t i = 0; i < width_; ++i) output_[row * width_ + i] *= factor;
+    return largest_[static_cast<std::size_t>(row)] + elementary::log(sum);
 }
 
 }  // namespace cambrian::cpu

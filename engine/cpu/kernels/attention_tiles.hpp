@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "cambrian/engine/graph/attention_sizes.hpp"
@@ -38,9 +39,27 @@ struct AttentionTiles {
     bool causal;
 };
 
+/// Rows of a result whose scores come tile by tile: a row holds its largest score so far, the sum
+/// of exponentials below it, and the values weighted by them (Milakov and Gimelshein, 2018).
+class OnlineSoftmax {
+  public:
+    /// @param output count × width, which begins as zeros.
+    OnlineSoftmax(float* output, std::int64_t count, std::int64_t width);
+
+    /// The first `seen` of a row's scores become weights, the others of the tile zeros, and what
+    /// the row holds is brought below the new largest score. The caller then adds weights × values.
+    void weigh(std::int64_t row, float* scores, std::int64_t seen, std::int64_t keys);
+    /// What was summed up becomes the result of the row. Returns the log of the sum of e^score.
+    float finish(std::int64_t row);
+
+  private:
+    float* output_;
+    std::int64_t width_;
+    std::array<float, AttentionTiles::max_rows> largest_;
+    std::array<float, AttentionTiles::max_rows> sum_;
+};
+
 /// s[i] = e^(s[i] - shift) for i < seen, else 0.
 void exponentials(float* s, std::int64_t seen, std::int64_t count, float shift);
-[[nodiscard]] float largest_of(const float* s, std::int64_t count);  ///< −∞ when there are none.
-[[nodiscard]] float sum_of(const float* s, std::int64_t count);
 
 }  // namespace cambrian::cpu

@@ -85,18 +85,29 @@ Var turn_pairs(Var x, const RotaryTables& tables, Where where) {
     return reshape(turned, x.shape(), where);
 }
 
+double scale_of(Var q, const std::optional<double>& scale) {
+    const auto width = static_cast<double>(q.rank() > 0 ? q.shape()[-1] : 1);
+    return scale.value_or(1.0 / std::sqrt(std::max(width, 1.0)));
+}
+
 }  // namespace
 
 Attention attention(Var q, Var k, Var v, const AttentionOptions& options, Where where) {
     AttentionAttribute attribute;
     attribute.causal = options.causal;
     attribute.valid = options.valid.has_value();
-    const auto width = static_cast<double>(q.rank() > 0 ? q.shape()[-1] : 1);
-    attribute.scale = options.scale.value_or(1.0 / std::sqrt(std::max(width, 1.0)));
+    attribute.scale = scale_of(q, options.scale);
     std::vector<Var> operands{q, k, v};
     if (options.valid) operands.push_back(*options.valid);
     const Var output = q.graph->add(Op::attention, operands, attribute, where);
     return {output, {q.graph, ValueId{static_cast<std::uint32_t>(output.id) + 1}}};
+}
+
+Var cached_attention(Var q, const KeysAndValues& cache, const KeysAndValues& own, Var position,
+                     const CachedAttentionOptions& options, Where where) {
+    const std::array operands{q, cache.keys, cache.values, own.keys, own.values, position};
+    const CachedAttentionAttribute attribute{scale_of(q, options.scale), options.window};
+    return q.graph->add(Op::cached_attention, operands, attribute, where);
 }
 
 RotaryTables rotary_tables(Graph& graph, std::int64_t length, std::int64_t rotary, double base,

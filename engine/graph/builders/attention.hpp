@@ -22,6 +22,22 @@ struct Attention {
 Attention attention(Var q, Var k, Var v, const AttentionOptions& options = {},
                     Where where = Where::current());
 
+/// Keys [.., key heads, rows, width] and values [.., key heads, rows, value width].
+struct KeysAndValues {
+    Var keys;
+    Var values;
+};
+struct CachedAttentionOptions {
+    std::optional<double> scale{};  ///< Of the scores; 1 / sqrt(width) when it is not given.
+    std::int64_t window = 0;        ///< The last so many keys are seen, its own among them; 0: all.
+};
+/// What q [.., heads, 1, width] at an integer position [..] sees in a cache, before its position,
+/// and of its own row: [.., heads, 1, value width]. Terms and their order are those of attention
+/// over the whole sequence (zeros for what is not seen), so that under strict math both are the
+/// same bits. See CachedAttentionAttribute.
+Var cached_attention(Var q, const KeysAndValues& cache, const KeysAndValues& own, Var position,
+                     const CachedAttentionOptions& options = {}, Where where = Where::current());
+
 /// Cosines and sines of rotary positions, [positions, rotary width / 2] each.
 struct RotaryTables {
     Var cosine;

@@ -109,6 +109,10 @@ struct AttributeText {
         return "scale " + number(a.scale) + (a.causal ? ", causal" : "") +
                (a.valid ? ", valid" : "");
     }
+    std::string operator()(const CachedAttentionAttribute& a) const {
+        return "scale " + number(a.scale) +
+               (a.window > 0 ? ", window " + std::to_string(a.window) : "");
+    }
     std::string operator()(const SelectiveScanAttribute& a) const {
         return a.discretization == Discretization::euler ? "euler" : "zero-order hold";
     }

@@ -108,6 +108,17 @@ AttentionSizes sizes_of(const KernelContext& context) {
                            context.operand(2).shape);
 }
 
+AttentionOperands::Scores scores_of(const KernelContext& context) {
+    const auto& attribute = context.attribute<AttentionAttribute>();
+    return {.scale = attribute.scale, .causal = attribute.causal};
+}
+
+/// Where there is an operand after the tensors.
+AttentionOperands::Counts valid_keys(const KernelContext& context, std::size_t tensors) {
+    if (context.operands.size() <= tensors) return {};
+    return {context.operands[tensors], 1};
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_attention(const KernelContext& context) {
@@ -119,14 +130,17 @@ std::unique_ptr<Kernel> make_attention(const KernelContext& context) {
     views[Tensor::v] = operand(context, 2, sizes.value_width);
     views[Tensor::result] = result(context, 0, sizes.value_width);
     views[Tensor::log_sum_exp] = result(context, 1, 0);
-    if (has_few_queries(sizes)) return make_few_queries(context, sizes, views);
+    constexpr std::size_t tensors = 3;
+    const AttentionOperands::Counts counts = valid_keys(context, tensors);
+    if (has_few_queries(sizes))
+        return make_few_queries(context, sizes, scores_of(context), views, counts);
     const Walker walker{.shader = "attention",
                         .owned = sizes.rows,
                         .walked = sizes.keys,
                         .columns = sizes.value_width};
-    constexpr std::size_t tensors = 3;
-    return std::make_unique<AttentionKernel>(std::vector{
-        AttentionDispatch(context, walker, AttentionOperands(context, sizes, views, tensors))});
+    const AttentionOperands operands(context, sizes, scores_of(context), views, counts);
+    return std::make_unique<AttentionKernel>(
+        std::vector{AttentionDispatch(context, walker, operands)});
 }
 
 std::unique_ptr<Kernel> make_attention_gradient(const KernelContext& context) {
@@ -153,11 +167,30 @@ std::unique_ptr<Kernel> make_attention_gradient(const KernelContext& context) {
                             .walked = sizes.rows,
                             .columns = std::max(sizes.width, sizes.value_width),
                             .sums = 2};
+    const AttentionOperands::Scores scores = scores_of(context);
     constexpr std::size_t tensors = 6;
-    return std::make_unique<AttentionKernel>(std::vector{
-        AttentionDispatch(context, query_walker, AttentionOperands(context, sizes, views, tensors)),
-        AttentionDispatch(context, key_walker,
-                          AttentionOperands(context, sizes, of_keys, tensors))});
+    const AttentionOperands::Counts counts = valid_keys(context, tensors);
+    const AttentionOperands for_queries(context, sizes, scores, views, counts);
+    const AttentionOperands for_keys(context, sizes, scores, of_keys, counts);
+    return std::make_unique<AttentionKernel>(
+        std::vector{AttentionDispatch(context, query_walker, for_queries),
+                    AttentionDispatch(context, key_walker, for_keys)});
+}
+
+std::unique_ptr<Kernel> make_cached_attention(const KernelContext& context) {
+    using Tensor = AttentionOperands::Tensor;
+    const AttentionSizes sizes = sizes_of(context);
+    const auto& attribute = context.attribute<CachedAttentionAttribute>();
+    AttentionOperands::Views views{};
+    views[Tensor::q] = operand(context, 0, sizes.width);
+    views[Tensor::k] = operand(context, 1, sizes.width);
+    views[Tensor::v] = operand(context, 2, sizes.value_width);
+    views[AttentionOperands::own_key] = operand(context, 3, sizes.width);
+    views[AttentionOperands::own_value] = operand(context, 4, sizes.value_width);
+    views[Tensor::result] = result(context, 0, sizes.value_width);
+    return make_few_queries(context, sizes,
+                            {.scale = attribute.scale, .own_row = true, .window = attribute.window},
+                            views, {context.operands[5], context.operand(5).shape.elements()});
 }
 
 }  // namespace cambrian::gpu

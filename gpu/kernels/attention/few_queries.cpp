@@ -12,7 +12,8 @@ namespace {
 constexpr std::int64_t max_queries = 8;
 /// Wider ones would need long walks by each invocation.
 constexpr std::int64_t max_width = 1024;
-constexpr std::uint32_t merge_threads = 64;
+/// As in attention_merge.comp.
+constexpr std::uint32_t merge_threads = 128;
 
 /// Invocations of a workgroup, and keys of a part. A software device runs them one after another.
 std::uint32_t threads_of(const Resources& resources) {
@@ -22,44 +23,52 @@ std::uint32_t threads_of(const Resources& resources) {
 class FewQueries : public Kernel {
   public:
     FewQueries(const KernelContext& context, const AttentionOperands& operands, std::int64_t parts)
-        : resources_(context.owner.resources()), operands_(operands), parts_(parts) {}
+        : resources_(context.owner.resources()),
+          operands_(operands),
+          parts_(parts),
+          queries_(std::min(operands.sizes().rows, max_queries)) {
+        // One pipeline for all on a software device, which compiles for longer than it computes.
+        if (resources_.device.limits().software) queries_ = max_queries;
+    }
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
-        const std::uint64_t groups = operands_.groups(frame, parts_);
+        const std::int64_t rows = operands_.sizes().rows;
+        const std::int64_t tiles = (rows + queries_ - 1) / queries_ * parts_;
+        const std::uint64_t groups = operands_.groups(frame, tiles);
         if (groups == 0) return;
-        const vulkan::Push push = operands_.push(frame, parts_);
+        const vulkan::Push push = arguments(frame, tiles);
         recorder.dispatch(pipeline(operands_.only_vectors(push)), push, groups,
                           operands_.reads(frame), operands_.writes(frame));
-        if (parts_ > 1) merge(recorder, frame);
+        if (parts_ == 1) return;
+        const std::array states{operands_.range(frame, AttentionOperands::partial)};
+        recorder.dispatch(static_pipeline(resources_, "attention_merge", std::array{merge_threads}),
+                          arguments(frame, rows), operands_.groups(frame, rows), states,
+                          operands_.writes(frame));
     }
 
   private:
-    void merge(vulkan::Recorder& recorder, const Frame& frame) const {
-        const std::int64_t queries = operands_.sizes().rows;
-        vulkan::Push push = operands_.push(frame, queries);
+    [[nodiscard]] vulkan::Push arguments(const Frame& frame, std::int64_t tiles) const {
+        vulkan::Push push = operands_.push(frame, tiles);
         push.word[4] = word(parts_);
         push.word[5] = threads_of(resources_);
-        const std::array reads{operands_.range(frame, AttentionOperands::partial)};
-        recorder.dispatch(static_pipeline(resources_, "attention_merge", std::array{merge_threads}),
-                          push, operands_.groups(frame, queries), reads, operands_.writes(frame));
+        return push;
     }
 
     [[nodiscard]] const vulkan::Pipeline& pipeline(bool only_vectors) const {
         const AttentionSizes& sizes = operands_.sizes();
         const std::uint32_t threads = threads_of(resources_);
-        // One pipeline for all on a software device, which compiles for longer than it computes.
         const bool software = resources_.device.limits().software;
-        const std::int64_t queries = software ? max_queries : sizes.rows;
         const auto quads = static_cast<std::uint32_t>((sizes.value_width + 3) / 4);
         const std::uint32_t column_threads = software ? 8 : std::min(std::bit_ceil(quads), threads);
         return static_pipeline(
             resources_, "attention_few_queries",
-            std::array{threads, word(queries), column_threads, 0U, 0U, only_vectors ? 1U : 0U});
+            std::array{threads, word(queries_), column_threads, 0U, 0U, only_vectors ? 1U : 0U});
     }
 
     Resources& resources_;
     AttentionOperands operands_;
-    std::int64_t parts_;
+    std::int64_t parts_;    ///< Of the keys.
+    std::int64_t queries_;  ///< Of a workgroup.
 };
 
 }  // namespace
@@ -69,9 +78,12 @@ bool has_few_queries(const AttentionSizes& sizes) {
 }
 
 std::unique_ptr<Kernel> make_few_queries(const KernelContext& context, const AttentionSizes& sizes,
-                                         AttentionOperands::Views views) {
+                                         const AttentionOperands::Scores& scores,
+                                         AttentionOperands::Views views,
+                                         const AttentionOperands::Counts& counts) {
+    const std::int64_t seen = sizes.keys + (scores.own_row ? 1 : 0);
     const std::int64_t keys = threads_of(context.owner.resources());
-    const std::int64_t parts = (sizes.keys + keys - 1) / keys;
+    const std::int64_t parts = (seen + keys - 1) / keys;
     if (parts > 1) {
         // Largest score and sum of weights after the values, see few_queries.glsl.
         const std::int64_t state_words = sizes.value_width + 2;
@@ -80,9 +92,8 @@ std::unique_ptr<Kernel> make_few_queries(const KernelContext& context, const Att
         partial.buffer = context.owner.reserve(partial.elements, context.per_individual);
         partial.written = true;
     }
-    constexpr std::size_t tensors = 3;
-    return std::make_unique<FewQueries>(context, AttentionOperands(context, sizes, views, tensors),
-                                        parts);
+    return std::make_unique<FewQueries>(
+        context, AttentionOperands(context, sizes, scores, views, counts), parts);
 }
 
 }  // namespace cambrian::gpu

@@ -1,5 +1,6 @@
 #include "cambrian/gpu/kernels/attention/operands.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 
@@ -11,34 +12,37 @@ namespace {
 
 // As in shaders/attention/heads.glsl.
 constexpr std::uint32_t flag_causal = 1;
-constexpr std::uint32_t flag_valid = 2;
+constexpr std::uint32_t flag_counts = 2;
+constexpr std::uint32_t flag_own_row = 4;
 
 }  // namespace
 
 AttentionOperands::AttentionOperands(const KernelContext& context, const AttentionSizes& sizes,
-                                     const Views& views, std::size_t tensors)
+                                     const Scores& scores, const Views& views, const Counts& counts)
     : resources_(context.owner.resources()),
       sizes_(sizes),
       views_(views),
       per_individual_(context.per_individual),
-      has_valid_(context.operands.size() > tensors) {
-    if (has_valid_) valid_ = context.operands[tensors];
-    table_ = context.owner.table(table_words(context.attribute<AttentionAttribute>()));
+      counts_(counts) {
+    table_ = context.owner.table(table_words(scores));
 }
 
-std::vector<std::uint32_t> AttentionOperands::table_words(
-    const AttentionAttribute& attribute) const {
-    std::vector<std::uint32_t> words{
-        word(sizes_.rows),
-        word(sizes_.queries),
-        word(sizes_.keys),
-        word(sizes_.width),
-        word(sizes_.value_width),
-        word(sizes_.key_heads),
-        (attribute.causal ? flag_causal : 0) | (has_valid_ ? flag_valid : 0),
-        std::bit_cast<std::uint32_t>(static_cast<float>(attribute.scale))};
+std::vector<std::uint32_t> AttentionOperands::table_words(const Scores& scores) const {
+    const std::int64_t counts = std::max<std::int64_t>(counts_.elements, 1);
+    std::vector<std::uint32_t> words{word(sizes_.rows),
+                                     word(sizes_.queries),
+                                     word(sizes_.keys),
+                                     word(sizes_.width),
+                                     word(sizes_.value_width),
+                                     word(sizes_.key_heads),
+                                     (scores.causal ? flag_causal : 0) |
+                                         (counts_.elements > 0 ? flag_counts : 0) |
+                                         (scores.own_row ? flag_own_row : 0),
+                                     std::bit_cast<std::uint32_t>(static_cast<float>(scores.scale)),
+                                     word(scores.window),
+                                     word(std::max<std::int64_t>(sizes_.key_heads / counts, 1))};
     for (const View& view : views_) words.push_back(word(view.buffer.stride));
-    words.push_back(word(valid_.stride));
+    words.push_back(word(counts_.buffer.stride));
     return words;
 }
 
@@ -58,7 +62,7 @@ vulkan::Push AttentionOperands::push(const Frame& frame, std::int64_t of_head) c
         push.word[first] = static_cast<std::uint32_t>(address);
         push.word[first + 1] = static_cast<std::uint32_t>(address >> 32);
     };
-    if (has_valid_) split(0, frame.address(valid_));
+    if (counts_.elements > 0) split(0, frame.address(counts_.buffer));
     split(2, frame.address(table_));
     push.word[7] = word(of_head);
     for (std::size_t i = 0; i < tensor_count; ++i)
@@ -92,7 +96,7 @@ std::vector<vulkan::Range> AttentionOperands::ranges(const Frame& frame, bool wr
 
 std::vector<vulkan::Range> AttentionOperands::reads(const Frame& frame) const {
     std::vector<vulkan::Range> reads = ranges(frame, false);
-    if (has_valid_) reads.push_back(frame.range(valid_, 1));
+    if (counts_.elements > 0) reads.push_back(frame.range(counts_.buffer, counts_.elements));
     return reads;
 }
 

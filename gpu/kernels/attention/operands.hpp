@@ -26,7 +26,9 @@ class AttentionOperands {
         second_result,
         tensor_count,
     };
-    /// Where the partial states of few queries lie (shaders/attention/few_queries.glsl).
+    /// Other names for some of them (shaders/attention/few_queries.glsl).
+    static constexpr Tensor own_key = upstream;
+    static constexpr Tensor own_value = offset;
     static constexpr Tensor partial = second_result;
 
     /// A tensor that a kernel reads or writes; without elements it has no part in it.
@@ -38,9 +40,21 @@ class AttentionOperands {
     };
     using Views = std::array<View, tensor_count>;
 
-    /// @param tensors operands of the op before the number of valid keys, which may be there.
-    AttentionOperands(const KernelContext& context, const AttentionSizes& sizes, const Views& views,
-                      std::size_t tensors);
+    /// Which keys a query sees, and by what its scores are multiplied.
+    struct Scores {
+        double scale = 1.0;
+        bool causal = false;
+        bool own_row = false;     ///< After the keys that count there is one of its own.
+        std::int64_t window = 0;  ///< The last so many keys; 0: all.
+    };
+    /// How many keys count, a number for every so many key heads; without any all keys do.
+    struct Counts {
+        BufferView buffer{};
+        std::int64_t elements = 0;
+    };
+
+    AttentionOperands(const KernelContext& context, const AttentionSizes& sizes,
+                      const Scores& scores, const Views& views, const Counts& counts);
 
     [[nodiscard]] const AttentionSizes& sizes() const { return sizes_; }
     /// Workgroups of a run with so many for each key head.
@@ -56,15 +70,14 @@ class AttentionOperands {
     [[nodiscard]] vulkan::Range range(const Frame& frame, Tensor tensor) const;
 
   private:
-    [[nodiscard]] std::vector<std::uint32_t> table_words(const AttentionAttribute& attribute) const;
+    [[nodiscard]] std::vector<std::uint32_t> table_words(const Scores& scores) const;
     [[nodiscard]] std::vector<vulkan::Range> ranges(const Frame& frame, bool written) const;
 
     Resources& resources_;
     AttentionSizes sizes_;
     Views views_;
     bool per_individual_;
-    bool has_valid_;
-    BufferView valid_{};
+    Counts counts_;
     BufferView table_{};
 };
 

@@ -2,10 +2,10 @@
 // and the queries that see a key. The includer says whether the last tiles of a causal attention walk
 // the furthest (last_tile_first).
 // Push:
-//   address  q, k, v, upstream, log-sum-exp, offset, first result, second result (or partial
-//            states, few_queries.glsl)
-//   word     0-1 address of valid, 2-3 address of the table, 7 tiles of a head
-// Table: see the names below, then words between individuals of the eight addresses and of valid.
+//   address  q, k, v, upstream, log-sum-exp, offset, first result, second result; few_queries.glsl has
+//            other names for some
+//   word     0-1 address of how many keys count, 2-3 address of the table, 7 tiles of a head
+// Table: see the names below, then words between individuals of the eight addresses and of the counts.
 
 layout(constant_id = 5) const uint only_vectors = 0;  // Rows of all matrices start on 16 bytes.
 
@@ -17,10 +17,13 @@ const uint table_value_width = 4U;  // Of v, the output and its upstream.
 const uint table_heads = 5U;        // Key heads of an individual.
 const uint table_flags = 6U;
 const uint table_scale = 7U;
-const uint table_strides = 8U;
+const uint table_window = 8U;   // 0: all.
+const uint table_sharing = 9U;  // Key heads next to each other for which one count stands.
+const uint table_strides = 10U;
 
 const uint flag_causal = 1U;
-const uint flag_valid = 2U;
+const uint flag_counts = 2U;   // Not all keys count.
+const uint flag_own_row = 4U;  // A key and a value after those that count, see few_queries.glsl.
 
 const uint tensor_q = 0U;
 const uint tensor_k = 1U;
@@ -30,7 +33,7 @@ const uint tensor_log_sum_exp = 4U;
 const uint tensor_offset = 5U;
 const uint tensor_result = 6U;
 const uint tensor_second_result = 7U;
-const uint tensor_valid = 8U;
+const uint tensor_counts = 8U;
 
 // The score of a key that a query does not see.
 float no_score() {
@@ -66,11 +69,12 @@ Work work() {
     result.head = number % table().at[table_heads];
     result.individual = number / table().at[table_heads];
     result.keys = int(table().at[table_keys]);
-    if ((table().at[table_flags] & flag_valid) != 0U) {
-        uint stride = table().at[table_strides + tensor_valid];
+    if ((table().at[table_flags] & flag_counts) != 0U) {
+        uint stride = table().at[table_strides + tensor_counts];
         uint64_t address = packUint2x32(uvec2(push.word[0], push.word[1])) +
                            4UL * uint64_t(result.individual) * uint64_t(stride);
-        result.keys = clamp(Integers(address).at[0], 0, result.keys);
+        int count = Integers(address).at[result.head / table().at[table_sharing]];
+        result.keys = clamp(count, 0, result.keys);
     }
     return result;
 }

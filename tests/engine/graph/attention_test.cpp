@@ -106,6 +106,60 @@ std::vector<std::unique_ptr<Backend>> backends() {
     return all;
 }
 
+/// What a query of ones sees at a position of a cache of three keys, then its own row.
+std::vector<double> at_position(Backend& backend, std::int32_t position, std::int64_t window,
+                                double later) {
+    Graph graph;
+    const Var q = graph.input("q", ValueType::real, {1, 1, 1});
+    const Var keys = graph.input("keys", ValueType::real, {1, 3, 1});
+    const Var values = graph.input("values", ValueType::real, {1, 3, 1});
+    const Var k = graph.input("k", ValueType::real, {1, 1, 1});
+    const Var v = graph.input("v", ValueType::real, {1, 1, 1});
+    const Var at = graph.input("position", ValueType::integer, {});
+    graph.output(cached_attention(q, {keys, values}, {k, v}, at, {.window = window}));
+    const auto one = [](double x) { return Tensor(ValueType::real, {1, 1, 1}, {x}); };
+    return evaluate(backend, graph, 1,
+                    std::array{one(0), Tensor(ValueType::real, {1, 3, 1}, {1, 2, later}),
+                               Tensor(ValueType::real, {1, 3, 1}, {2, 4, later}), one(1), one(9),
+                               Tensor(ValueType::integer, {}, {static_cast<double>(position)})})[0]
+        .elements;
+}
+
+TEST(CachedAttention, SeesWhatCameBeforeAndItsOwnRow) {
+    // Equal scores: a mean of the values seen.
+    for (const auto& backend : backends()) {
+        EXPECT_EQ(at_position(*backend, 0, 0, 1), std::vector{9.0});
+        EXPECT_EQ(at_position(*backend, -3, 0, 1), std::vector{9.0});
+        EXPECT_EQ(at_position(*backend, 2, 0, 1), std::vector{5.0});
+        EXPECT_EQ(at_position(*backend, 3, 0, 1), std::vector{4.0});
+        EXPECT_EQ(at_position(*backend, 7, 0, 1), std::vector{4.0});
+        EXPECT_EQ(at_position(*backend, 2, 1, 1), std::vector{9.0});
+        EXPECT_EQ(at_position(*backend, 2, 2, 1), std::vector{6.5});
+    }
+}
+
+TEST(CachedAttention, WhatTheCacheHoldsLaterDoesNotMatter) {
+    for (const auto& backend : backends())
+        for (const double later : {infinity, std::nan("")})
+            EXPECT_EQ(at_position(*backend, 2, 0, later), std::vector{5.0});
+}
+
+TEST(CachedAttention, RefusesShapesThatDoNotFit) {
+    Graph graph;
+    const auto rows = [&](std::int64_t heads, std::int64_t count) {
+        return graph.input("x", ValueType::real, {heads, count, 4});
+    };
+    const Var at = graph.input("position", ValueType::integer, {});
+    const KeysAndValues cache{rows(2, 5), rows(2, 5)};
+    const KeysAndValues own{rows(2, 1), rows(2, 1)};
+    EXPECT_NO_THROW(cached_attention(rows(4, 1), cache, own, at));
+    EXPECT_THROW(cached_attention(rows(3, 1), cache, own, at), ShapeError);
+    EXPECT_THROW(cached_attention(rows(4, 2), cache, own, at), ShapeError);
+    EXPECT_THROW(cached_attention(rows(4, 1), cache, {rows(2, 1), rows(1, 1)}, at), ShapeError);
+    EXPECT_THROW(cached_attention(rows(4, 1), cache, own, reshape(at, {1})), ShapeError);
+    EXPECT_THROW(cached_attention(rows(4, 1), cache, own, at, {.window = -1}), ShapeError);
+}
+
 TEST(Attention, WithoutKeysGivesZerosAndGradientsOfZero) {
     for (const auto& backend : backends())
         for (const std::int32_t valid : {0, -5}) {
