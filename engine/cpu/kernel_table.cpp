@@ -197,6 +197,7 @@ constexpr std::array own_rows{
     fast(Op::attention, make_attention),
     fast(Op::attention_gradient, make_attention_gradient),
     fast(Op::cached_attention, make_cached_attention),
+    special(Op::put_row, make_put_row),
     special(Op::selective_scan, make_selective_scan),
     fast(Op::selective_scan_gradient, make_selective_scan_gradient),
 };

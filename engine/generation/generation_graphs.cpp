@@ -104,7 +104,7 @@ Shape state_shape(const Network& cached, std::size_t index, const Batch& batch) 
     return with_leading(std::array{batch.prompts}, cached.state()[index].shape);
 }
 
-Graph step(const Network& cached, const Batch& batch, Rows rows) {
+Graph step(const Network& cached, const Batch& batch) {
     Graph graph;
     const NetworkOperands all = operands(graph, cached, batch);
     const Var tokens = prompt_input(graph, "tokens", {batch.prompts, 1}, batch);
@@ -117,17 +117,12 @@ Graph step(const Network& cached, const Batch& batch, Rows rows) {
                 : prompt_input(graph, state_name(cached, i), state_shape(cached, i, batch), batch));
     const StepResult result = cached.step(tokens, state, all);
     graph.output(result.output);
+    const Var place = cast(reshape(position, {batch.prompts}), ValueType::integer);
     for (std::size_t i = 0; i < state.size(); ++i) {
         const StateKind kind = cached.state()[i].kind;
         if (kind == StateKind::whole) graph.update(state[i], result.state[i]);
-        if (kind != StateKind::rows) continue;
-        if (rows == Rows::given) {
-            graph.output(result.state[i]);
-            continue;
-        }
-        const Var here =
-            equal(places(graph, state[i].shape()[positions_axis]), beside_caches(position));
-        graph.update(state[i], select(here, result.state[i], state[i]));
+        if (kind == StateKind::rows)
+            graph.update(state[i], put_row(state[i], result.state[i], place));
     }
     return graph;
 }

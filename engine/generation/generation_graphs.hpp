@@ -29,13 +29,8 @@ struct Batch {
 /// Name of state number `index` of the network; all that hold positions are one input.
 [[nodiscard]] std::string state_name(const Network& cached, std::size_t index);
 
-/// What becomes of the rows that a step adds to caches.
-enum class Rows : std::uint8_t {
-    put,    ///< The program puts them into the caches, which it goes through as a whole.
-    given,  ///< They are outputs after the logits, in order of the states: the host puts them.
-};
 /// One token of each prompt → logits [prompts, vocabulary]. States are updated in place.
-[[nodiscard]] Graph step(const Network& cached, const Batch& batch, Rows rows);
+[[nodiscard]] Graph step(const Network& cached, const Batch& batch);
 /// "prompt" [prompts, time] from the first token on, of which "position" count → the content of the
 /// caches, in order of their states; what is after these tokens is zero.
 [[nodiscard]] Graph prefill(const Network& cached, const Batch& batch, std::int64_t time);

@@ -21,7 +21,6 @@ namespace cambrian {
 namespace {
 
 using generation_graphs::Batch;
-using generation_graphs::Rows;
 
 /// Adds the time of its life to a sum.
 class Stopwatch {
@@ -81,7 +80,7 @@ class Generator::Implementation {
                 place(codes_, ValueType::integer, i,
                       std::span<const std::int32_t>(own.activations));
         }
-        host_puts_ = !backend.reals_on_host(*weights_).empty();
+        on_host_ = !backend.reals_on_host(*weights_).empty();
     }
 
     std::vector<GeneratedText> run(std::span<const Prompt> prompts,
@@ -112,7 +111,7 @@ class Generator::Implementation {
     /// longer to compile than steps do to read what is not used yet.
     std::int64_t first_cache(const TextRows& texts, const GenerationSettings& settings) const {
         constexpr std::int64_t max_first_cache = 1024;
-        if (host_puts_) return 0;
+        if (on_host_) return 0;
         return std::min(texts.longest() + std::min(settings.max_tokens, max_first_cache),
                         max_first_cache);
     }
@@ -221,16 +220,7 @@ class Generator::Implementation {
             run_program(grow, outputs);
         }
         for (auto& [name, state] : larger) buffers_[name] = std::move(state);
-        if (host_puts_) make_room_for_rows();
     }
-
-    /// What a step gives to be put into caches.
-    void make_room_for_rows() {
-        for (std::size_t i = 0; i < cached_->state().size(); ++i)
-            if (is_cache(i) && !buffers_.contains(row_name(i)))
-                add_buffer(row_name(i), state_elements(*cached_, i) / capacity_);
-    }
-    static std::string row_name(std::size_t state) { return "rows." + std::to_string(state); }
 
     /// Reads all but the last token of the prompts in one pass, where caches are all there is.
     void read_prompts(TextRows& texts) {
@@ -260,45 +250,18 @@ class Generator::Implementation {
         read_prompts(texts);
         while (texts.active()) {
             hold(texts.furthest() + 1);
-            const Rows rows = host_puts_ ? Rows::given : Rows::put;
             const Compiled& step = program(Kind::step, capacity_, 0, [&] {
-                return generation_graphs::step(*cached_, batch_, rows);
+                return generation_graphs::step(*cached_, batch_);
             });
             StepTime time{.position = texts.furthest()};
             {
                 const Stopwatch watch(time.seconds);
                 upload("tokens", texts.next_tokens());
                 upload("position", texts.positions());
-                std::vector<Buffer*> outputs{&buffer("logits")};
-                if (host_puts_)
-                    for (std::size_t i = 0; i < cached_->state().size(); ++i)
-                        if (is_cache(i)) outputs.push_back(&buffer(row_name(i)));
-                run_program(step, outputs);
-                if (host_puts_) put_rows(texts);
+                run_program(step, std::array{&buffer("logits")});
                 time.tokens = texts.advance(logits(texts));
             }
             times_.steps.push_back(time);
-        }
-    }
-
-    /// Rows of a step at their positions.
-    void put_rows(const TextRows& texts) {
-        const std::vector<float> positions = texts.positions();
-        for (std::size_t i = 0; i < cached_->state().size(); ++i) {
-            if (!is_cache(i)) continue;
-            const Shape& shape = cached_->state()[i].shape;
-            const auto groups = static_cast<std::size_t>(shape[0]);
-            const auto width = static_cast<std::size_t>(shape[2]);
-            const std::span<const float> from = backend_.reals_on_host(buffer(row_name(i)));
-            const std::span<float> to =
-                backend_.reals_on_host(buffer(generation_graphs::state_name(*cached_, i)));
-            for (std::size_t row = 0; row < texts.size(); ++row)
-                for (std::size_t group = 0; group < groups; ++group) {
-                    const std::size_t head = row * groups + group;
-                    const std::size_t place = head * static_cast<std::size_t>(capacity_) +
-                                              static_cast<std::size_t>(positions[row]);
-                    std::copy_n(from.data() + head * width, width, to.data() + place * width);
-                }
         }
     }
 
@@ -334,7 +297,7 @@ class Generator::Implementation {
     Network network_;
     std::int64_t networks_;
     std::int64_t longest_;  ///< Sequence of the network; 0: any.
-    bool host_puts_ = false;
+    bool on_host_ = false;
     std::unique_ptr<Buffer> weights_;
     std::unique_ptr<Buffer> codes_;  ///< Of packed weights; null where there are none.
     std::map<std::tuple<Kind, std::int64_t, std::int64_t, std::int64_t>, Compiled> programs_;
@@ -372,7 +335,7 @@ const GenerationTimes& Generator::times() const {
 }
 
 std::int64_t Generator::capacity(std::int64_t positions, std::int64_t block, std::int64_t longest) {
-    // A step reads whole caches: room that is not used costs time.
+    // Under strict math a step reads whole caches: room that is not used costs time.
     constexpr std::int64_t smallest_growth = 128;
     std::int64_t result = block;
     while (result < positions) result += std::min(result, std::max(smallest_growth, result / 8));

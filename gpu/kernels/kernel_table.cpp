@@ -92,6 +92,7 @@ constexpr std::array own_rows{
     fast(Op::attention, make_attention),
     fast(Op::attention_gradient, make_attention_gradient),
     fast(Op::cached_attention, make_cached_attention),
+    kernel(Op::put_row, make_put_row),
     kernel(Op::selective_scan, make_selective_scan),
     fast(Op::selective_scan_gradient, make_selective_scan_gradient),
 };

@@ -36,6 +36,7 @@ std::unique_ptr<Kernel> make_cooperative_matmul(const KernelContext& context);
 std::unique_ptr<Kernel> make_attention(const KernelContext& context);
 std::unique_ptr<Kernel> make_attention_gradient(const KernelContext& context);
 std::unique_ptr<Kernel> make_cached_attention(const KernelContext& context);
+std::unique_ptr<Kernel> make_put_row(const KernelContext& context);
 
 /// reduce_sum, reduce_max and argmax.
 std::unique_ptr<Kernel> make_reduce(const KernelContext& context);

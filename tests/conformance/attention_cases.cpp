@@ -95,6 +95,20 @@ std::vector<OpCase> attention_cases() {
     // More queries than a tile of a GPU has, and more than one part of the keys.
     add_cached(cases, {2}, {10, 1, 1, 70, 8, 12}, {69, 40}, 0);
     add_cached(cases, {2}, {2, 1, 1, 133, 6, 20}, {131, 2}, 50);
+    // Rows that are put: first, last, none.
+    for (const std::int32_t position : {0, 4, 5, -1})
+        cases.push_back({Op::put_row,
+                         {{Range::wide, {2, 5, 3}},
+                          {Range::wide, {2, 1, 3}},
+                          {Range::given, {}, 0, {position}}},
+                         {},
+                         {{{2, 5, 3}}}});
+    cases.push_back({Op::put_row,
+                     {{Range::wide, {3, 2, 9, 4}},
+                      {Range::wide, {3, 2, 1, 4}},
+                      {Range::given, {3}, 0, {8, 3, 9}}},
+                     {},
+                     {{{3, 2, 9, 4}}}});
     return cases;
 }
 

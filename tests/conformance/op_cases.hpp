@@ -49,7 +49,7 @@ struct OpCase {
 /// At least one case for every op.
 [[nodiscard]] std::vector<OpCase> op_cases();
 
-/// The cases of attention and of its gradient.
+/// Attention, its gradient, and what steps of generation make of caches.
 [[nodiscard]] std::vector<OpCase> attention_cases();
 
 /// Codes of storage formats.

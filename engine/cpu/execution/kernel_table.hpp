@@ -54,6 +54,7 @@ std::unique_ptr<Kernel> make_fused(const KernelContext& context);
 std::unique_ptr<Kernel> make_attention(const KernelContext& context);
 std::unique_ptr<Kernel> make_attention_gradient(const KernelContext& context);
 std::unique_ptr<Kernel> make_cached_attention(const KernelContext& context);
+std::unique_ptr<Kernel> make_put_row(const KernelContext& context);
 std::unique_ptr<Kernel> make_selective_scan(const KernelContext& context);
 std::unique_ptr<Kernel> make_selective_scan_gradient(const KernelContext& context);
 

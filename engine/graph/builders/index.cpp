@@ -50,6 +50,11 @@ Var one_hot(Var indices, std::int64_t depth, Where where) {
     return scatter_add_along_axis(ones, reshape(indices, shape, where), depth, -1, where);
 }
 
+Var put_row(Var rows, Var row, Var position, Where where) {
+    const std::array operands{rows, row, position};
+    return rows.graph->add(Op::put_row, operands, {}, where);
+}
+
 Var append_rows(Var cache, Var rows, Var position, Where where) {
     Graph& graph = *cache.graph;
     const std::int64_t length = cache.shape()[-2];

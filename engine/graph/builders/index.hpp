@@ -24,6 +24,11 @@ Var scatter_add_along_axis(Var values, Var indices, std::int64_t extent, int axi
 /// InputError at run time.
 Var one_hot(Var indices, std::int64_t depth, Where where = Where::current());
 
+/// Rows [.., heads, positions, width] with another one [.., heads, 1, width] at an integer position
+/// [..]; at one that is not there nothing changes. Where the result replaces the rows
+/// (Graph::update) nothing else is written.
+Var put_row(Var rows, Var row, Var position, Where where = Where::current());
+
 /// A cache [.., length, width] with rows [.., n, width] in the place of those from an integer
 /// position (rank 0) on. Rows that do not fit are an InputError at run time.
 Var append_rows(Var cache, Var rows, Var position, Where where = Where::current());

@@ -7,7 +7,7 @@ namespace {
 
 bool is_in_place_op(const Node& node) {
     if (node.result_count != 1) return false;
-    if (node.op != Op::fused) return is_elementwise(node.op);
+    if (node.op != Op::fused) return is_elementwise(node.op) || node.op == Op::put_row;
     const Graph& body = *std::get<FusedAttribute>(node.attributes).body;
     return std::ranges::all_of(body.nodes(), [](const Node& inner) {
         return is_bound(inner.op) || inner.op == Op::broadcast || inner.op == Op::reshape ||

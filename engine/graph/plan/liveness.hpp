@@ -35,8 +35,8 @@ struct Liveness {
 [[nodiscard]] Liveness liveness(const Graph& graph);
 
 /// Whether a node reads the elements of a root only where it writes its own result, so that the
-/// result may lie in the very same elements: elementwise ops and fusion groups without reductions
-/// that do not broadcast it.
+/// result may lie in the very same elements: elementwise ops, the rows of put_row, and fusion
+/// groups without reductions that do not broadcast it.
 [[nodiscard]] bool reads_in_place(const Graph& graph, const Liveness& live, const Node& node,
                                   ValueId root);
 

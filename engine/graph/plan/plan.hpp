@@ -23,8 +23,8 @@ namespace cambrian {
 ///   values stay alive to the end.
 /// The binding of an output that replaces an input may be the input's own: the planner writes there
 /// directly only when nothing reads the old content any more, or only the writing node does,
-/// element by element. A kernel of an elementwise op or of a fusion group without reductions thus
-/// may find its result exactly where an operand of as many elements lies.
+/// element by element. A kernel of an elementwise op, of put_row or of a fusion group without
+/// reductions thus may find its result exactly where an operand of as many elements lies.
 struct Placement {
     enum class Kind : std::uint8_t {
         unused,  ///< Nothing needs it.

@@ -63,6 +63,7 @@ Shape conv(const OperandInfos&, const Attributes&, std::size_t);
 Shape attention(const OperandInfos&, const Attributes&, std::size_t);
 Shape attention_gradient(const OperandInfos&, const Attributes&, std::size_t);
 Shape cached_attention(const OperandInfos&, const Attributes&, std::size_t);
+Shape put_row(const OperandInfos&, const Attributes&, std::size_t);
 Shape selective_scan(const OperandInfos&, const Attributes&, std::size_t);
 Shape selective_scan_gradient(const OperandInfos&, const Attributes&, std::size_t);
 }  // namespace shape_rule
@@ -104,6 +105,7 @@ ValueType conv(const OperandInfos&, const Attributes&, std::size_t);
 ValueType attention(const OperandInfos&, const Attributes&, std::size_t);
 ValueType attention_gradient(const OperandInfos&, const Attributes&, std::size_t);
 ValueType cached_attention(const OperandInfos&, const Attributes&, std::size_t);
+ValueType put_row(const OperandInfos&, const Attributes&, std::size_t);
 ValueType selective_scan(const OperandInfos&, const Attributes&, std::size_t);
 ValueType selective_scan_gradient(const OperandInfos&, const Attributes&, std::size_t);
 }  // namespace type_rule
@@ -139,6 +141,7 @@ std::vector<Var> lower_conv(Graph&, std::span<const Var>, const Attributes&);
 std::vector<Var> lower_attention(Graph&, std::span<const Var>, const Attributes&);
 std::vector<Var> lower_attention_gradient(Graph&, std::span<const Var>, const Attributes&);
 std::vector<Var> lower_cached_attention(Graph&, std::span<const Var>, const Attributes&);
+std::vector<Var> lower_put_row(Graph&, std::span<const Var>, const Attributes&);
 std::vector<Var> lower_selective_scan(Graph&, std::span<const Var>, const Attributes&);
 std::vector<Var> lower_selective_scan_gradient(Graph&, std::span<const Var>, const Attributes&);
 /// Of sort, topk, attention and selective_scan.

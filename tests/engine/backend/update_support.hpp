@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/graph.hpp"
 
 namespace cambrian::test {
@@ -65,6 +66,29 @@ inline void declare_updates(Graph& graph) {
             break;
         }
     }
+}
+
+/// A row of two heads that sees a cache and is put into it, for two texts.
+inline Graph cached_row(bool per_individual) {
+    Graph graph;
+    const Var cache = graph.input("cache", ValueType::real, {2, 2, 6, 4}, per_individual);
+    const Var row = graph.input("row", ValueType::real, {2, 2, 1, 4}, per_individual);
+    const Var position = graph.input("position", ValueType::integer, {2});
+    graph.update(cache, put_row(cache, row, position));
+    graph.output(cached_attention(row, {cache, cache}, {row, row}, position));
+    return graph;
+}
+
+inline std::vector<Tensor> cached_row_inputs(std::int64_t individuals) {
+    std::vector<Tensor> inputs;
+    for (const std::int64_t rows : {6, 1}) {
+        inputs.emplace_back(ValueType::real, Shape{individuals, 2, 2, rows, 4});
+        std::vector<double>& elements = inputs.back().elements;
+        for (std::size_t i = 0; i < elements.size(); ++i)
+            elements[i] = static_cast<double>(i % 7) - 0.5 * static_cast<double>(rows);
+    }
+    inputs.emplace_back(ValueType::integer, Shape{2}, std::vector<double>{1, 5});
+    return inputs;
 }
 
 }  // namespace cambrian::test

@@ -136,6 +136,15 @@ TEST(UpdatePlan, OtherReadersOfTheOldContentGoFirstOrGetACopy) {
     EXPECT_FALSE(is_direct(schedule(bound), 0)) << "a reader of both";
 }
 
+TEST(UpdatePlan, ARowIsPutWhereItsRowsLie) {
+    EXPECT_TRUE(is_direct(schedule(test::cached_row(true)), 0)) << "what sees the rows goes first";
+    Graph moved;
+    const Var rows = moved.input("rows", ValueType::real, {1, 4, 2});
+    const Var at = moved.input("at", ValueType::integer, {});
+    moved.update(rows, put_row(rows, slice(rows, 1, 2, 1), at));
+    EXPECT_FALSE(is_direct(schedule(moved), 0)) << "the row is one of them";
+}
+
 TEST(UpdatePlan, ChainsWithReductionsAreNotWrittenInPlace) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {3, 4}, true);
@@ -214,6 +223,23 @@ TEST(UpdateRun, InPlaceEqualsApartOnRandomGraphs) {
         expect_in_place_equals_apart(random.graph, population, random.inputs(population));
     }
     EXPECT_GT(updates, 100U);
+}
+
+TEST(UpdateRun, ARowIsPutInPlace) {
+    for (const bool per_individual : {false, true}) {
+        const std::int64_t individuals = per_individual ? 3 : 1;
+        expect_in_place_equals_apart(test::cached_row(per_individual), individuals,
+                                     test::cached_row_inputs(individuals));
+    }
+    const auto cpu = make_cpu_backend({});
+    const std::vector<Tensor> inputs = test::cached_row_inputs(1);
+    std::vector<double> expected = inputs[0].elements;
+    // Heads of text 0 have it at position 1, those of text 1 at 5.
+    for (const std::size_t head : {0U, 1U, 2U, 3U})
+        for (std::size_t i = 0; i < 4; ++i)
+            expected[head * 24 + (head < 2 ? 4 : 20) + i] = inputs[1].elements[head * 4 + i];
+    EXPECT_EQ(run_updates(*cpu, test::cached_row(false), 1, inputs, 1, Bound::in_place)[0].elements,
+              expected);
 }
 
 TEST(UpdateRun, SwapsTwoInputs) {

@@ -80,7 +80,7 @@ TEST_P(EveryLanguageModel, GivesTheSameLogitsFromACacheAsFromTheWholeText) {
     const Tensor all(ValueType::real, {network_.weight_count()},
                      std::vector<double>(weights.begin(), weights.end()));
     const Network cached = generation_graphs::with_cache(network_, capacity);
-    const Graph step = generation_graphs::step(cached, {}, generation_graphs::Rows::put);
+    const Graph step = generation_graphs::step(cached, {});
     const Graph whole = generation_graphs::whole(network_, {}, time);
     const auto backend = strict_cpu();
     Tensor text(ValueType::real, {1, time, 1});

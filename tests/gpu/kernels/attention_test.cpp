@@ -113,6 +113,24 @@ TEST(VulkanAttention, WithoutKeysGivesZeros) {
         EXPECT_EQ(x, -std::numeric_limits<double>::infinity());
 }
 
+TEST(VulkanAttention, WhatACacheHoldsLaterDoesNotMatter) {
+    Graph graph;
+    const Var q = graph.input("q", ValueType::real, {2, 1, 4});
+    const Var cache = graph.input("cache", ValueType::real, {1, 70, 4});
+    const Var own = graph.input("own", ValueType::real, {1, 1, 4});
+    const Var at = graph.input("position", ValueType::integer, {}, true);
+    graph.output(cached_attention(q, {cache, cache}, {own, own}, at, {.window = 20}));
+    std::vector<Tensor> inputs = inputs_of(graph, {35, 0});
+    const auto backend = make_vulkan_backend(test::test_vulkan_options());
+    const auto expected = evaluate(*backend, graph, population, inputs);
+    for (std::size_t row = 0; row < 70; ++row)
+        if (row < 16 || row >= 35)
+            std::fill_n(inputs[1].elements.begin() + static_cast<std::ptrdiff_t>(row * 4), 4,
+                        std::nan(""));
+    EXPECT_EQ(evaluate(*backend, graph, population, inputs)[0].elements, expected[0].elements);
+    for (const double x : expected[0].elements) EXPECT_TRUE(std::isfinite(x));
+}
+
 TEST(VulkanAttention, LongWalksGoOnFromWhatTheyStored) {
     // The software device cuts walks of more than about 1600 rows into several dispatches.
     expect_the_lowering({1, 1, 1700, 1700, 2, 2}, true);

@@ -37,6 +37,19 @@ TEST(VulkanUpdate, InPlaceEqualsApartOnRandomGraphs) {
     }
 }
 
+TEST(VulkanUpdate, ARowIsPutInPlace) {
+    const auto backend = make_vulkan_backend(test_vulkan_options());
+    for (const bool per_individual : {false, true}) {
+        const std::int64_t individuals = per_individual ? 3 : 1;
+        const Graph graph = test::cached_row(per_individual);
+        const auto inputs = test::cached_row_inputs(individuals);
+        const auto apart = run_updates(*backend, graph, individuals, inputs, 3, Bound::apart);
+        const auto in_place = run_updates(*backend, graph, individuals, inputs, 3, Bound::in_place);
+        for (std::size_t i = 0; i < apart.size(); ++i)
+            EXPECT_EQ(in_place[i].elements, apart[i].elements) << "output " << i;
+    }
+}
+
 TEST(VulkanUpdate, SwapsInputsAndReplacesCarries) {
     const auto backend = make_vulkan_backend(strict());
     Graph body;
