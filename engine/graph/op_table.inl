@@ -298,12 +298,12 @@ CAMBRIAN_OP(cached_attention, fused(lower_cached_attention, primitive(6,
      .source = "Shazeer, 2019, \"Fast Transformer Decoding\"",
      .meaning = "softmax(scale q k^T) v of one query over the cached keys before its position and its "
                 "own key"})))
-CAMBRIAN_OP(put_row, fused(lower_put_row, primitive(3,
+CAMBRIAN_OP(put_row, exact(fused(lower_put_row, primitive(3,
     {shape::put_row, "[.., H, C, W], [.., H, 1, W] and [..] give [.., H, C, W]"},
     {type::put_row, "real, an integer position"}, through_lowering,
     {.operands = "rows, row, position", .results = "y", .source = ours,
      .meaning = "the rows with another one at a position; outside they stay as they are. Where the "
-                "result replaces them it is written where they lie"})))
+                "result replaces them it is written where they lie"}))))
 CAMBRIAN_OP(selective_scan, fused(lower_selective_scan, several(two_results, primitive(7,
     {shape::selective_scan, "[.., L, D], [.., L, D], [D, N], [.., L, N], [.., L, N], [D] and "
                             "[.., D, N] give [.., L, D] and [.., D, N]"},

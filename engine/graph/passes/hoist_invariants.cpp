@@ -37,6 +37,9 @@ std::vector<bool> hoisted_nodes(const ScanAttribute& scan) {
             change = std::max(change, changes[static_cast<std::size_t>(id)]);
         // A scan whose individuals are all done takes no step: then its body reports no data error.
         if (scan.alive_carry >= 0 && may_fail(body, node)) change = Change::varying;
+        // Numbers of codes, and copies of them in another order, would lie there whole: the body has
+        // one piece after another.
+        if (std::holds_alternative<PackedAttribute>(node.attributes)) change = Change::varying;
         std::fill_n(changes.begin() + node.first_result, node.result_count, change);
         hoisted[n] = change == Change::invariant;
     }
