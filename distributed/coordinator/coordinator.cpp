@@ -298,7 +298,7 @@ RunResult Coordinator::result(StopReason reason) {
         result.best_validated = champion->validated;
     }
     if (champion != nullptr && signature_.tests && !interrupted) {
-        const auto tested = scheduler_.evaluate_alone(champion->genome, champion->origin,
+        const auto tested = scheduler_.evaluate_alone({{champion->genome, 0, champion->origin}},
                                                       {evolve::Phase::test, 0}, last_->generation);
         if (tested && tested->failure) {
             std::rethrow_exception(tested->failure);

@@ -90,22 +90,25 @@ class Coordinator {
     /// Validates the best of the last generation, where the schedule did not: at the end of a run.
     /// False when interrupted.
     [[nodiscard]] bool judge_last();
-    /// The fitness of one network in a phase of the task of a generation, nothing where it is not
-    /// valid. False when interrupted.
+    /// The fitness of networks in a phase of the task of a generation, nothing for one that is not
+    /// valid. Nothing at all when interrupted.
+    [[nodiscard]] std::optional<std::vector<std::optional<double>>> judge_all(
+        std::vector<ReadyChild> networks, evolve::Phase phase, std::uint64_t generation);
+    /// The same for one. False when interrupted.
     /// @param origin the birth that made its genome.
     [[nodiscard]] bool judge(const SharedIndividual& genome, evolve::BirthId origin,
                              evolve::Phase phase, std::uint64_t generation,
                              std::optional<double>& fitness);
     /// What tells that a network of a generation solves the task, where the run is to end then.
     [[nodiscard]] std::optional<evolve::SolvedTest> test_of(std::uint64_t generation) const;
-    /// Tests the best of a generation, and other candidates, of which one that passes with a better
-    /// test becomes the leader. False when interrupted.
+    /// Tests the best of a generation, and other candidates, all at once: the first of those that
+    /// pass with the best test becomes the leader. False when interrupted.
     [[nodiscard]] bool test_candidates(const Generation& generation, Leader& leader,
                                        GenerationReport& report);
-    /// Tests the best of a generation; nothing is reached where it has failed before.
-    [[nodiscard]] bool test_leader(const Generation& generation, const Leader& leader,
-                                   const evolve::SolvedTest& test, GenerationReport& report,
-                                   std::optional<double>& reached);
+    /// Whether the best of a generation may solve the task, and has not failed the same test
+    /// before.
+    [[nodiscard]] bool is_candidate(const Leader& leader, const evolve::SolvedTest& test,
+                                    const GenerationReport& report) const;
     /// The fittest births, as many as are tested, that are worth it, and that no generation before
     /// had or the leader is.
     [[nodiscard]] std::vector<std::uint64_t> other_candidates(const Generation& generation,

@@ -19,22 +19,12 @@ std::optional<evolve::SolvedTest> Coordinator::test_of(std::uint64_t generation)
     return asked ? experiment_.task_at(generation)->solved() : std::nullopt;
 }
 
-bool Coordinator::test_leader(const Generation& generation, const Leader& leader,
-                              const evolve::SolvedTest& test, GenerationReport& report,
-                              std::optional<double>& reached) {
-    const evolve::BirthId origin = leader.champion.origin;
-    if (leader.champion.fitness < test.candidate ||
-        (report.tests.count > 0 && report.tests.origin == origin &&
-         repeats(*experiment_.task_at(report.generation), test.phase, experiment_.seed))) {
-        return true;
-    }
-    const auto genome = grown(generation, leader);
-    if (!genome || !judge(*genome, origin, test.phase, report.generation, reached)) {
-        return false;
-    }
-    ++report.tests.count;
-    report.tests.origin = origin;
-    return true;
+bool Coordinator::is_candidate(const Leader& leader, const evolve::SolvedTest& test,
+                               const GenerationReport& report) const {
+    const bool failed =
+        report.tests.count > 0 && report.tests.origin == leader.champion.origin &&
+        repeats(*experiment_.task_at(report.generation), test.phase, experiment_.seed);
+    return leader.champion.fitness >= test.candidate && !failed;
 }
 
 std::vector<std::uint64_t> Coordinator::other_candidates(const Generation& generation,
@@ -76,24 +66,33 @@ bool Coordinator::test_candidates(const Generation& generation, Leader& leader,
         report.tests.passed = leader.champion.fitness >= std::max(test->candidate, test->passes);
         return true;
     }
-    std::optional<double> reached;
-    if (!test_leader(generation, leader, *test, report, reached)) {
-        return false;
+    std::vector<Leader> candidates;
+    if (is_candidate(leader, *test, report)) {
+        candidates.push_back(leader);
+        report.tests.origin = leader.champion.origin;
     }
-    double best = reached.value_or(evolve::worst_fitness);
     for (const std::uint64_t position : other_candidates(generation, leader, test->candidate)) {
-        const Leader other{challenger_of(generation, position), position};
-        reached.reset();
-        const auto genome = grown(generation, other);
-        if (!genome ||
-            !judge(*genome, other.champion.origin, test->phase, report.generation, reached)) {
+        candidates.push_back({challenger_of(generation, position), position});
+    }
+    std::vector<ReadyChild> networks;
+    for (const Leader& candidate : candidates) {
+        auto genome = grown(generation, candidate);
+        if (!genome) {
             return false;
         }
-        ++report.tests.count;
-        const double fitness = reached.value_or(evolve::worst_fitness);
-        if (fitness >= test->passes && fitness > best) {
-            best = fitness;
-            leader = other;
+        networks.push_back({std::move(*genome), 0, candidate.champion.origin});
+    }
+    const auto fitness = judge_all(std::move(networks), test->phase, report.generation);
+    if (!fitness) {
+        return false;
+    }
+    report.tests.count += candidates.size();
+    double best = evolve::worst_fitness;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+        const double reached = (*fitness)[i].value_or(evolve::worst_fitness);
+        if (reached >= test->passes && reached > best) {
+            best = reached;
+            leader = candidates[i];
         }
     }
     report.tests.passed = best >= test->passes;

@@ -292,19 +292,36 @@ bool Coordinator::judge_champion(const Generation& generation, GenerationReport&
     return challenge(generation, *leader, report);
 }
 
-bool Coordinator::judge(const SharedIndividual& genome, evolve::BirthId origin, evolve::Phase phase,
-                        std::uint64_t generation, std::optional<double>& fitness) {
-    const auto judged = scheduler_.evaluate_alone(genome, origin, {phase, generation}, generation);
+std::optional<std::vector<std::optional<double>>> Coordinator::judge_all(
+    std::vector<ReadyChild> networks, evolve::Phase phase, std::uint64_t generation) {
+    std::vector<std::optional<double>> fitness(networks.size());
+    if (networks.empty()) {
+        return fitness;
+    }
+    const auto judged =
+        scheduler_.evaluate_alone(std::move(networks), {phase, generation}, generation);
     if (!judged) {
-        return false;
+        return std::nullopt;
     }
     if (judged->failure) {
         std::rethrow_exception(judged->failure);
     }
-    if (judged->scores.scores.valid(0)) {
-        fitness = judged->scores.scores.fitness.front();
+    const evolve::Scores& scores = judged->scores.scores;
+    for (std::size_t i = 0; i < fitness.size(); ++i) {
+        if (scores.valid(i)) {
+            fitness[i] = scores.fitness[i];
+        }
     }
-    return true;
+    return fitness;
+}
+
+bool Coordinator::judge(const SharedIndividual& genome, evolve::BirthId origin, evolve::Phase phase,
+                        std::uint64_t generation, std::optional<double>& fitness) {
+    const auto judged = judge_all({{genome, 0, origin}}, phase, generation);
+    if (judged && judged->front()) {
+        fitness = judged->front();
+    }
+    return judged.has_value();
 }
 
 bool Coordinator::challenge(const Generation& generation, const Leader& leader,

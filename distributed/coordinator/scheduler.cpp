@@ -298,10 +298,10 @@ void Scheduler::lease_first_shares(const RoundEnd& end) {
     }
 }
 
-std::optional<JobResult> Scheduler::evaluate_alone(SharedIndividual genome, evolve::BirthId origin,
+std::optional<JobResult> Scheduler::evaluate_alone(std::vector<ReadyChild> genomes,
                                                    const evolve::EvaluationRound& round,
                                                    std::uint64_t generation) {
-    Job job{0, round, nullptr, {}, nullptr, {{std::move(genome), 0, origin}}};
+    Job job{0, round, nullptr, {}, nullptr, std::move(genomes)};
     job.generation = generation;
     if (!compute_) {
         return shard_evaluator_.work(job);

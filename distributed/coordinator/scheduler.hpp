@@ -88,10 +88,8 @@ class Scheduler {
     [[nodiscard]] std::optional<SharedIndividual> member_genome(std::size_t place);
     /// Brings the genomes of all parents of the open rounds here. False when interrupted.
     [[nodiscard]] bool gather_parents();
-    /// Evaluates one genome on this rank, on the task of a generation; nothing when interrupted.
-    /// @param origin the birth that made it.
-    [[nodiscard]] std::optional<JobResult> evaluate_alone(SharedIndividual genome,
-                                                          evolve::BirthId origin,
+    /// Evaluates genomes on this rank, on the task of a generation; nothing when interrupted.
+    [[nodiscard]] std::optional<JobResult> evaluate_alone(std::vector<ReadyChild> genomes,
                                                           const evolve::EvaluationRound& round,
                                                           std::uint64_t generation);
     /// Answers what workers have said, so that they do not take a wait of this rank for its end.
