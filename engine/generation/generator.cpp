@@ -108,7 +108,7 @@ class Generator::Implementation {
 
   private:
     /// Positions that the first cache has at least. On a device a program of another size takes
-    /// longer to compile than steps do to read what is not used yet.
+    /// longer to compile than the room takes memory.
     std::int64_t first_cache(const TextRows& texts, const GenerationSettings& settings) const {
         constexpr std::int64_t max_first_cache = 1024;
         if (on_host_) return 0;

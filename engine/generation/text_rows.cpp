@@ -19,8 +19,10 @@ void check(const GenerationSettings& settings) {
     if (settings.max_tokens < 0)
         throw ConfigError(fmt::format("max_tokens is {} (a text cannot shrink) use 0 or more",
                                       settings.max_tokens));
-    if (settings.block < 1 || settings.block > largest_count)
-        throw ConfigError(fmt::format("block is {} (a cache has 1 to {} positions) use 64",
+    // Prompts are padded to a block: with one position some would be attention of one query, which
+    // has a kernel of its own, and a text would depend on those beside it.
+    if (settings.block < 2 || settings.block > largest_count)
+        throw ConfigError(fmt::format("block is {} (a cache has 2 to {} positions) use 64",
                                       settings.block, largest_count));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "cambrian/engine/tensor/shape.hpp"
@@ -17,6 +18,11 @@ struct AttentionSizes {
     std::int64_t keys = 0;         ///< Of one key head.
     std::int64_t width = 0;        ///< Of a query and a key.
     std::int64_t value_width = 0;  ///< Of a value and a result.
+};
+
+/// The operands of Op::cached_attention.
+struct CachedAttentionOperand {
+    enum : std::size_t { query, keys, values, own_key, own_value, position, count };
 };
 
 /// Of shapes that passed the rule of Op::attention.

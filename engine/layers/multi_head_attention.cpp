@@ -248,13 +248,12 @@ Var MultiHeadAttention::turned_at(Var x, Var position) const {
     return rope(x, {reshape(own.cosine, beside), reshape(own.sine, beside)});
 }
 
-/// What q [N, heads, 1, d] sees in the caches of `state`, before its position, and of k and v
-/// [N, kv_heads, 1, d] at it.
-Var MultiHeadAttention::attend_cached(Var q, std::span<const Var> state, Var k, Var v) const {
-    const std::int64_t rows = q.shape()[0];
-    const Shape all{rows, kv_heads, cache, head_dim};
-    const Var position = cast(reshape(state[2], {rows}), ValueType::integer);
-    return cached_attention(q, {shaped(state[0], all), shaped(state[1], all)}, {k, v}, position,
+/// What q [N, heads, 1, d] sees in the caches of `state`, before its position [N], and of its own
+/// row.
+Var MultiHeadAttention::attend_cached(Var q, std::span<const Var> state, const KeysAndValues& own,
+                                      Var position) const {
+    const Shape all{q.shape()[0], kv_heads, cache, head_dim};
+    return cached_attention(q, {shaped(state[0], all), shaped(state[1], all)}, own, position,
                             {.window = window < cache ? window : 0});
 }
 
@@ -266,7 +265,7 @@ StepResult MultiHeadAttention::cached_step(Var x, std::span<const Var> state,
     const Var q = turned_at(head_rows(row, query, operands), position);
     const Var k = turned_at(head_rows(row, key, operands), position);
     const Var v = head_rows(row, value, operands);
-    const Var mixed = reshape(attend_cached(q, state, k, v), {rows, heads * head_dim});
+    const Var mixed = reshape(attend_cached(q, state, {k, v}, position), {rows, heads * head_dim});
     const Var y = projected(mixed, output, operands);
     return {.output = shaped(y, x.shape()), .state = {k, v, state[2] + 1.0}};
 }

@@ -116,7 +116,8 @@ struct MultiHeadAttention {
     [[nodiscard]] Var turned(Var x, std::int64_t first, std::int64_t length) const;
     [[nodiscard]] Var attend(Var q, Var k, Var v) const;
     [[nodiscard]] Var attend_masked(Var q, Var k, Var v, Var mask) const;
-    [[nodiscard]] Var attend_cached(Var q, std::span<const Var> state, Var k, Var v) const;
+    [[nodiscard]] Var attend_cached(Var q, std::span<const Var> state, const KeysAndValues& own,
+                                    Var position) const;
     [[nodiscard]] Var turned_at(Var x, Var position) const;
     [[nodiscard]] StepResult cached_step(Var x, std::span<const Var> state,
                                          const LayerOperands& operands) const;

@@ -18,6 +18,7 @@ enum FrameSlot : std::uint32_t {
     fixed_slot,       ///< Temporaries that all individuals share.
     constants_slot,
     status_slot,
+    scratch_slot,  ///< Of one kernel at a time.
     first_input_slot,
 };
 
@@ -69,6 +70,8 @@ struct CompiledGraph::State {
     Plan plan;
     std::int64_t individual_words;
     std::int64_t fixed_words;
+    std::int64_t scratch_of_individual = 0;
+    std::int64_t shared_scratch = 0;
     std::vector<BufferView> views;  ///< One for each value.
     std::int64_t widest_stride = 0;
     std::int64_t widest_shared = 0;
@@ -246,7 +249,7 @@ void CompiledGraph::record(vulkan::Recorder& recorder, const Frame& frame) const
 }
 
 std::int64_t CompiledGraph::fixed_words() const {
-    std::int64_t words = state_->fixed_words;
+    std::int64_t words = state_->fixed_words + state_->shared_scratch;
     for (const auto& body : state_->bodies) {
         words += body->fixed_words();
     }
@@ -254,7 +257,7 @@ std::int64_t CompiledGraph::fixed_words() const {
 }
 
 std::int64_t CompiledGraph::words_per_individual() const {
-    std::int64_t words = state_->individual_words;
+    std::int64_t words = state_->individual_words + state_->scratch_of_individual;
     for (const auto& body : state_->bodies) {
         words += body->words_per_individual();
     }
@@ -272,6 +275,8 @@ Frame CompiledGraph::make_frame(std::int64_t population, std::uint64_t& address)
     frame.slots.resize(state_->output_slot(state_->boundary.output_strides.size()));
     frame.slots[individual_slot] = take(state_->individual_words * population);
     frame.slots[fixed_slot] = take(state_->fixed_words);
+    frame.slots[scratch_slot] =
+        take(state_->scratch_of_individual * population + state_->shared_scratch);
     frame.slots[constants_slot] = state_->constant_memory.address();
     for (const auto& body : state_->bodies) {
         frame.bodies.push_back(body->make_frame(population, address));
@@ -327,6 +332,14 @@ Resources& CompiledGraph::resources() const {
 
 BufferView CompiledGraph::reserve(std::int64_t elements, bool per_individual) {
     return state_->reserve(elements, per_individual);
+}
+
+BufferView CompiledGraph::scratch(std::int64_t elements, bool per_individual) {
+    std::int64_t& words = per_individual ? state_->scratch_of_individual : state_->shared_scratch;
+    words = std::max(words, elements);
+    const BufferView view{scratch_slot, 0, 0, per_individual ? elements : 0};
+    state_->measure(view, elements);
+    return view;
 }
 
 BufferView CompiledGraph::table(std::span<const std::uint32_t> words) {

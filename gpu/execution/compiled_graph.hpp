@@ -88,6 +88,9 @@ class CompiledGraph {
     [[nodiscard]] Resources& resources() const;
     /// Memory that a kernel keeps for itself in every run.
     [[nodiscard]] BufferView reserve(std::int64_t elements, bool per_individual);
+    /// The same, but what other kernels have there is lost: only for what one kernel writes and
+    /// reads.
+    [[nodiscard]] BufferView scratch(std::int64_t elements, bool per_individual);
     /// Words that never change (extents, strides), uploaded once; the view to read them by.
     [[nodiscard]] BufferView table(std::span<const std::uint32_t> words);
     /// Compiles the body of a scan; its position in Frame::bodies.

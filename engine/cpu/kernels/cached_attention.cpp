@@ -31,7 +31,7 @@ class CachedAttention : public Kernel {
     }
 
   private:
-    enum Operand : std::size_t { query, keys, values, own_key, own_value, position };
+    using Operand = CachedAttentionOperand;
 
     /// Queries of a head, and what they see.
     struct Head {
@@ -43,13 +43,13 @@ class CachedAttention : public Kernel {
     };
 
     void run_head(Frame& frame, std::int64_t individual, std::int64_t head, float* scores) const {
-        const auto rows_of = [&](Operand operand, std::int64_t words) {
+        const auto rows_of = [&](std::size_t operand, std::int64_t words) {
             const BufferView& view = operands_[operand];
             return frame.at<float>(view) + individual * view.stride + head * words;
         };
-        const float* k = rows_of(keys, sizes_.keys * sizes_.width);
-        const float* v = rows_of(values, sizes_.keys * sizes_.value_width);
-        const float* q = rows_of(query, sizes_.rows * sizes_.width);
+        const float* k = rows_of(Operand::keys, sizes_.keys * sizes_.width);
+        const float* v = rows_of(Operand::values, sizes_.keys * sizes_.value_width);
+        const float* q = rows_of(Operand::query, sizes_.rows * sizes_.width);
         float* output = frame.at<float>(result_) + individual * result_.stride +
                         head * sizes_.rows * sizes_.value_width;
         const std::int64_t end = position_of(frame, individual, head);
@@ -65,8 +65,8 @@ class CachedAttention : public Kernel {
             for (std::int64_t key = begin; key < end; key += AttentionTiles::max_keys)
                 add(own, softmax, k + key * sizes_.width, v + key * sizes_.value_width,
                     std::min(AttentionTiles::max_keys, end - key));
-            add(own, softmax, rows_of(own_key, sizes_.width),
-                rows_of(own_value, sizes_.value_width), 1);
+            add(own, softmax, rows_of(Operand::own_key, sizes_.width),
+                rows_of(Operand::own_value, sizes_.value_width), 1);
             for (std::int64_t row = 0; row < own.rows; ++row)
                 static_cast<void>(softmax.finish(row));
         }
@@ -88,7 +88,7 @@ class CachedAttention : public Kernel {
 
     [[nodiscard]] std::int64_t position_of(const Frame& frame, std::int64_t individual,
                                            std::int64_t head) const {
-        const BufferView& view = operands_[position];
+        const BufferView& view = operands_[Operand::position];
         const std::int64_t at =
             frame.at<std::int32_t>(view)[individual * view.stride + head / heads_];
         return std::clamp<std::int64_t>(at, 0, sizes_.keys);

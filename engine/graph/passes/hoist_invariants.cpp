@@ -21,6 +21,18 @@ bool is_free(const Graph& graph, const Node& node) {
     return node.op == Op::broadcast || node.op == Op::iota || alias_of(graph, node).has_value();
 }
 
+/// Numbers of codes, so many that all of them would take room before the loop: with what is made of
+/// them they stay where one piece comes after another. Fewer would cost every step time.
+bool decodes_many(const Graph& graph, const Node& node) {
+    constexpr std::int64_t many = 4096;
+    return node.op == Op::unpack &&
+           graph.value(ValueId{node.first_result}).shape.elements() >= many;
+}
+
+bool is_input(const Node& node) {
+    return std::holds_alternative<InputAttribute>(node.attributes);
+}
+
 /// Which nodes of a body are computed before the loop.
 std::vector<bool> hoisted_nodes(const ScanAttribute& scan) {
     const Graph& body = *scan.body;
@@ -31,15 +43,13 @@ std::vector<bool> hoisted_nodes(const ScanAttribute& scan) {
     std::vector<bool> hoisted(body.nodes().size(), false);
     for (std::size_t n = 0; n < body.nodes().size(); ++n) {
         const Node& node = body.nodes()[n];
-        if (node.op == Op::input) continue;
+        if (is_input(node)) continue;
         Change change = Change::number;
         for (const ValueId id : body.operands(node))
             change = std::max(change, changes[static_cast<std::size_t>(id)]);
         // A scan whose individuals are all done takes no step: then its body reports no data error.
         if (scan.alive_carry >= 0 && may_fail(body, node)) change = Change::varying;
-        // Numbers of codes, and copies of them in another order, would lie there whole: the body has
-        // one piece after another.
-        if (std::holds_alternative<PackedAttribute>(node.attributes)) change = Change::varying;
+        if (decodes_many(body, node)) change = Change::varying;
         std::fill_n(changes.begin() + node.first_result, node.result_count, change);
         hoisted[n] = change == Change::invariant;
     }
@@ -79,7 +89,7 @@ class Hoisting {
             if (hoisted_[n]) hoist(source.nodes()[n]);
         add_inputs();
         for (std::size_t n = 0; n < source.nodes().size(); ++n)
-            if (!hoisted_[n] && source.nodes()[n].op != Op::input) inner_.copy(source.nodes()[n]);
+            if (!hoisted_[n] && !is_input(source.nodes()[n])) inner_.copy(source.nodes()[n]);
         inner_.outputs();
         ScanAttribute scan = scan_;
         scan.body = std::make_shared<const Graph>(std::move(body_));

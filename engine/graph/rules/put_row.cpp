@@ -8,7 +8,7 @@ namespace cambrian {
 
 Shape shape_rule::put_row(const OperandInfos& operands, const Attributes&, std::size_t) {
     const Shape& rows = operands[0].shape;
-    if (rows.rank() < 3 || rows[-2] < 1)
+    if (rows.rank() < 3 || rows[-2] < 1 || rows[-1] < 1)
         reject("there are no rows in " + rows.text(), "pass [.., heads, positions, width]");
     std::vector<std::int64_t> one(rows.extents().begin(), rows.extents().end());
     one[one.size() - 2] = 1;
@@ -24,9 +24,10 @@ Shape shape_rule::put_row(const OperandInfos& operands, const Attributes&, std::
 }
 
 ValueType type_rule::put_row(const OperandInfos& operands, const Attributes&, std::size_t) {
-    if (operands[0].type != ValueType::real || operands[1].type != ValueType::real ||
-        operands[2].type != ValueType::integer)
-        reject("the position is an integer, rows are real", "check the order of the operands");
+    for (std::size_t i = 0; i < operands.size(); ++i)
+        if (operands[i].type != (i == 2 ? ValueType::integer : ValueType::real))
+            reject("operand " + std::to_string(i) + " is " + std::string(name(operands[i].type)),
+                   "pass real rows and an integer position");
     return ValueType::real;
 }
 

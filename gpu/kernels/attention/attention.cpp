@@ -132,7 +132,7 @@ std::unique_ptr<Kernel> make_attention(const KernelContext& context) {
     views[Tensor::log_sum_exp] = result(context, 1, 0);
     constexpr std::size_t tensors = 3;
     const AttentionOperands::Counts counts = valid_keys(context, tensors);
-    if (has_few_queries(sizes))
+    if (has_few_queries(sizes, context.owner.resources()))
         return make_few_queries(context, sizes, scores_of(context), views, counts);
     const Walker walker{.shader = "attention",
                         .owned = sizes.rows,
@@ -179,18 +179,20 @@ std::unique_ptr<Kernel> make_attention_gradient(const KernelContext& context) {
 
 std::unique_ptr<Kernel> make_cached_attention(const KernelContext& context) {
     using Tensor = AttentionOperands::Tensor;
+    using Operand = CachedAttentionOperand;
     const AttentionSizes sizes = sizes_of(context);
     const auto& attribute = context.attribute<CachedAttentionAttribute>();
     AttentionOperands::Views views{};
-    views[Tensor::q] = operand(context, 0, sizes.width);
-    views[Tensor::k] = operand(context, 1, sizes.width);
-    views[Tensor::v] = operand(context, 2, sizes.value_width);
-    views[AttentionOperands::own_key] = operand(context, 3, sizes.width);
-    views[AttentionOperands::own_value] = operand(context, 4, sizes.value_width);
+    views[Tensor::q] = operand(context, Operand::query, sizes.width);
+    views[Tensor::k] = operand(context, Operand::keys, sizes.width);
+    views[Tensor::v] = operand(context, Operand::values, sizes.value_width);
+    views[AttentionOperands::own_key] = operand(context, Operand::own_key, sizes.width);
+    views[AttentionOperands::own_value] = operand(context, Operand::own_value, sizes.value_width);
     views[Tensor::result] = result(context, 0, sizes.value_width);
-    return make_few_queries(context, sizes,
-                            {.scale = attribute.scale, .own_row = true, .window = attribute.window},
-                            views, {context.operands[5], context.operand(5).shape.elements()});
+    return make_few_queries(
+        context, sizes, {.scale = attribute.scale, .own_row = true, .window = attribute.window},
+        views,
+        {context.operands[Operand::position], context.operand(Operand::position).shape.elements()});
 }
 
 }  // namespace cambrian::gpu

@@ -1,23 +1,36 @@
 #include "cambrian/gpu/kernels/attention/few_queries.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
 
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
 
 namespace cambrian::gpu {
 namespace {
 
 constexpr std::int64_t max_queries = 8;
-/// Wider ones would need long walks by each invocation.
-constexpr std::int64_t max_width = 1024;
 /// As in attention_merge.comp.
 constexpr std::uint32_t merge_threads = 128;
 
 /// Invocations of a workgroup, and keys of a part. A software device runs them one after another.
 std::uint32_t threads_of(const Resources& resources) {
     return resources.device.limits().software ? 32 : 128;
+}
+
+std::int64_t parts_of(std::int64_t keys, const Resources& resources) {
+    const std::int64_t own = threads_of(resources);
+    return (keys + own - 1) / own;
+}
+
+/// Whether no invocation walks for too long: over the width of a row, or over all parts.
+bool walks_end(const AttentionSizes& sizes, std::int64_t parts, const Resources& resources) {
+    const std::int64_t rows = 2 * (sizes.width + sizes.value_width);
+    const std::int64_t merge = parts * (sizes.value_width / merge_threads + 2);
+    return std::max(rows, merge) < max_turns(resources);
 }
 
 class FewQueries : public Kernel {
@@ -73,23 +86,29 @@ class FewQueries : public Kernel {
 
 }  // namespace
 
-bool has_few_queries(const AttentionSizes& sizes) {
-    return sizes.rows <= max_queries && std::max(sizes.width, sizes.value_width) <= max_width;
+bool has_few_queries(const AttentionSizes& sizes, const Resources& resources) {
+    return sizes.queries == 1 && sizes.rows <= max_queries &&
+           walks_end(sizes, parts_of(sizes.keys, resources), resources);
 }
 
 std::unique_ptr<Kernel> make_few_queries(const KernelContext& context, const AttentionSizes& sizes,
                                          const AttentionOperands::Scores& scores,
                                          AttentionOperands::Views views,
                                          const AttentionOperands::Counts& counts) {
-    const std::int64_t seen = sizes.keys + (scores.own_row ? 1 : 0);
-    const std::int64_t keys = threads_of(context.owner.resources());
-    const std::int64_t parts = (seen + keys - 1) / keys;
+    const Resources& resources = context.owner.resources();
+    const std::int64_t parts = parts_of(sizes.keys + (scores.own_row ? 1 : 0), resources);
+    if (!walks_end(sizes, parts, resources))
+        throw DeviceError(
+            fmt::format("a query cannot see {} keys of {} and {} numbers here (an invocation would "
+                        "walk for too "
+                        "long) use another device or the CPU",
+                        sizes.keys, sizes.width, sizes.value_width));
     if (parts > 1) {
         // Largest score and sum of weights after the values, see few_queries.glsl.
         const std::int64_t state_words = sizes.value_width + 2;
         AttentionOperands::View& partial = views[AttentionOperands::partial];
         partial.elements = sizes.key_heads * parts * sizes.rows * state_words;
-        partial.buffer = context.owner.reserve(partial.elements, context.per_individual);
+        partial.buffer = context.owner.scratch(partial.elements, context.per_individual);
         partial.written = true;
     }
     return std::make_unique<FewQueries>(

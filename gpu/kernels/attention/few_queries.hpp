@@ -8,13 +8,14 @@
 
 namespace cambrian::gpu {
 
-/// Whether an attention has so few queries for each key head that its keys are cut into parts,
-/// which workgroups work on beside each other: a step of generation has one for each query head.
-[[nodiscard]] bool has_few_queries(const AttentionSizes& sizes);
+/// Whether an attention has one query a head, few for each key head, and rows that the kernel below
+/// gets through: tiles of queries would be all but empty.
+[[nodiscard]] bool has_few_queries(const AttentionSizes& sizes, const Resources& resources);
 
-/// The kernel for it, and for any number of queries (shaders/attention/attention_few_queries.comp,
-/// and attention_merge.comp where there is more than one part). The parts depend on the shapes of
-/// an individual alone.
+/// Cuts the keys into parts, which workgroups work on beside each other, for any number of queries
+/// (shaders/attention/attention_few_queries.comp, and attention_merge.comp where there is more than
+/// one part). The parts depend on the shapes of an individual alone.
+/// @throws DeviceError if an invocation would walk for longer than the device lets it.
 /// @param views without partial states: the kernel keeps those.
 [[nodiscard]] std::unique_ptr<Kernel> make_few_queries(const KernelContext& context,
                                                        const AttentionSizes& sizes,

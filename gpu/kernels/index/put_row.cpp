@@ -1,7 +1,5 @@
 #include <array>
-#include <limits>
 
-#include "cambrian/engine/core/error.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
 #include "cambrian/gpu/kernels/kernel_table.hpp"
 
@@ -29,10 +27,6 @@ class PutRow : public Kernel {
         const std::int64_t words = shape_.elements() / shape_[-2];
         const std::int64_t all = words * (per_individual_ ? frame.population : 1);
         if (all == 0) return;
-        if (all > std::numeric_limits<std::uint32_t>::max() - 1024)
-            throw DeviceError(
-                "rows to put have too many words (a kernel counts to 2^32) evaluate fewer "
-                "individuals at once");
         vulkan::Push push;
         push.address[0] = frame.address(result_);
         push.address[1] = frame.address(row_);

@@ -143,6 +143,13 @@ TEST(UpdatePlan, ARowIsPutWhereItsRowsLie) {
     const Var at = moved.input("at", ValueType::integer, {});
     moved.update(rows, put_row(rows, slice(rows, 1, 2, 1), at));
     EXPECT_FALSE(is_direct(schedule(moved), 0)) << "the row is one of them";
+
+    Graph single;  // A row replaces itself by rows as many as it is.
+    const Var row = single.input("row", ValueType::real, {2, 1, 3});
+    const Var other = single.input("other", ValueType::real, {2, 1, 3});
+    const Var place = single.input("place", ValueType::integer, {});
+    single.update(row, put_row(other, row, place));
+    EXPECT_FALSE(is_direct(schedule(single), 0)) << "the row is read after rows were copied";
 }
 
 TEST(UpdatePlan, ChainsWithReductionsAreNotWrittenInPlace) {

@@ -144,6 +144,41 @@ TEST(CachedAttention, WhatTheCacheHoldsLaterDoesNotMatter) {
             EXPECT_EQ(at_position(*backend, 2, 0, later), std::vector{5.0});
 }
 
+TEST(CachedAttention, GradientsDoNotDependOnWhatIsNotSeen) {
+    Graph graph;
+    const Var q = graph.input("q", ValueType::real, {1, 1, 2});
+    const Var keys = graph.input("keys", ValueType::real, {1, 3, 2});
+    const Var values = graph.input("values", ValueType::real, {1, 3, 2});
+    const Var at = constant(graph, 1.0, ValueType::integer);
+    const Var output = cached_attention(q, {keys, values}, {q, q}, at);
+    for (const Var g : gradient(sum_all(square(output)), std::array{q, keys, values}))
+        graph.output(g);
+    const auto gradients = [&](double later) {
+        const std::vector<double> rows{1, 2, later, later, later, later};
+        return run(graph, {Tensor(ValueType::real, {1, 1, 2}, {1, -1}),
+                           Tensor(ValueType::real, {1, 3, 2}, rows),
+                           Tensor(ValueType::real, {1, 3, 2}, rows)});
+    };
+    const std::vector<Tensor> expected = gradients(0.0);
+    const std::vector<Tensor> actual = gradients(std::nan(""));
+    for (std::size_t i = 0; i < expected.size(); ++i)
+        EXPECT_EQ(actual[i].elements, expected[i].elements) << i;
+}
+
+TEST(PutRow, RefusesShapesThatDoNotFit) {
+    Graph graph;
+    const Var rows = graph.input("rows", ValueType::real, {2, 3, 4, 5});
+    const Var row = graph.input("row", ValueType::real, {2, 3, 1, 5});
+    const Var at = graph.input("at", ValueType::integer, {2});
+    EXPECT_NO_THROW(put_row(rows, row, at));
+    EXPECT_THROW(put_row(rows, rows, at), ShapeError);
+    EXPECT_THROW(put_row(rows, row, reshape(at, {2, 1})), ShapeError);
+    EXPECT_THROW(put_row(rows, row, cast(at, ValueType::real)), ShapeError);
+    const Var empty = graph.input("empty", ValueType::real, {2, 3, 4, 0});
+    EXPECT_THROW(put_row(empty, graph.input("none", ValueType::real, {2, 3, 1, 0}), at),
+                 ShapeError);
+}
+
 TEST(CachedAttention, RefusesShapesThatDoNotFit) {
     Graph graph;
     const auto rows = [&](std::int64_t heads, std::int64_t count) {
@@ -157,7 +192,8 @@ TEST(CachedAttention, RefusesShapesThatDoNotFit) {
     EXPECT_THROW(cached_attention(rows(4, 2), cache, own, at), ShapeError);
     EXPECT_THROW(cached_attention(rows(4, 1), cache, {rows(2, 1), rows(1, 1)}, at), ShapeError);
     EXPECT_THROW(cached_attention(rows(4, 1), cache, own, reshape(at, {1})), ShapeError);
-    EXPECT_THROW(cached_attention(rows(4, 1), cache, own, at, {.window = -1}), ShapeError);
+    for (const std::int64_t window : {std::int64_t{-1}, std::int64_t{1} << 31})
+        EXPECT_THROW(cached_attention(rows(4, 1), cache, own, at, {.window = window}), ShapeError);
 }
 
 TEST(Attention, WithoutKeysGivesZerosAndGradientsOfZero) {

@@ -100,6 +100,9 @@ TEST(VulkanAttention, EveryIndividualHasItsOwnNumberOfKeys) {
         expect_the_lowering({2, 1, 5, 40, 4, 4}, causal, {0, 40});
         expect_the_lowering({2, 1, 5, 40, 4, 4}, causal, {3, 1000});
         expect_the_lowering({2, 1, 5, 40, 4, 4}, causal, {17, -1});
+        // One query a head: parts of 32 keys, of which some, or all, are not seen.
+        expect_the_lowering({2, 1, 1, 100, 4, 4}, causal, {0, 100});
+        expect_the_lowering({2, 1, 1, 100, 4, 4}, causal, {64, 1});
     }
 }
 
