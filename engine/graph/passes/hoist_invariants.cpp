@@ -21,12 +21,19 @@ bool is_free(const Graph& graph, const Node& node) {
     return node.op == Op::broadcast || node.op == Op::iota || alias_of(graph, node).has_value();
 }
 
-/// Numbers of codes, so many that all of them would take room before the loop: with what is made of
-/// them they stay where one piece comes after another. Fewer would cost every step time.
-bool decodes_many(const Graph& graph, const Node& node) {
+bool decodes(const Node& node) {
+    return node.op == Op::unpack;
+}
+
+/// Whether the codes of a body stand for so many numbers that all of them would take room before
+/// the loop: then they, and what is made of them, stay where one piece comes after another. Fewer
+/// would cost every step time.
+bool decodes_many(const Graph& body) {
     constexpr std::int64_t many = 4096;
-    return node.op == Op::unpack &&
-           graph.value(ValueId{node.first_result}).shape.elements() >= many;
+    std::int64_t numbers = 0;
+    for (const Node& node : body.nodes())
+        if (decodes(node)) numbers += body.value(ValueId{node.first_result}).shape.elements();
+    return numbers >= many;
 }
 
 bool is_input(const Node& node) {
@@ -40,6 +47,7 @@ std::vector<bool> hoisted_nodes(const ScanAttribute& scan) {
     const auto first_invariant = static_cast<std::size_t>(scan.carries + scan.sequences);
     for (std::size_t i = first_invariant; i < body.inputs().size(); ++i)
         changes[static_cast<std::size_t>(body.inputs()[i])] = Change::invariant;
+    const bool keeps_codes = decodes_many(body);
     std::vector<bool> hoisted(body.nodes().size(), false);
     for (std::size_t n = 0; n < body.nodes().size(); ++n) {
         const Node& node = body.nodes()[n];
@@ -49,7 +57,7 @@ std::vector<bool> hoisted_nodes(const ScanAttribute& scan) {
             change = std::max(change, changes[static_cast<std::size_t>(id)]);
         // A scan whose individuals are all done takes no step: then its body reports no data error.
         if (scan.alive_carry >= 0 && may_fail(body, node)) change = Change::varying;
-        if (decodes_many(body, node)) change = Change::varying;
+        if (keeps_codes && decodes(node)) change = Change::varying;
         std::fill_n(changes.begin() + node.first_result, node.result_count, change);
         hoisted[n] = change == Change::invariant;
     }

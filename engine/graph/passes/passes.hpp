@@ -43,9 +43,9 @@ using EvaluateNode = std::function<bool(const Graph& graph, const Node& node,
 [[nodiscard]] Graph eliminate_common_subexpressions(const Graph& graph);
 
 /// With nodes of scan bodies that every step would compute anew from invariants moved in front of
-/// the scan. Views and numbers stay where they are read, and so do 4,096 numbers and more that
-/// codes stand for, which would take room there; ops that report data errors stay in the body of a
-/// scan that may take no step (alive_carry).
+/// the scan. Views and numbers stay where they are read, and so do the numbers that codes of a body
+/// stand for where they are 4,096 and more, which would take room before it; ops that report data
+/// errors stay in the body of a scan that may take no step (alive_carry).
 [[nodiscard]] Graph hoist_invariants(const Graph& graph);
 
 /// Without nodes that no output needs. Inputs stay, in order. Also inside scan bodies.

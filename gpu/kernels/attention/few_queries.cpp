@@ -53,7 +53,8 @@ class FewQueries : public Kernel {
         recorder.dispatch(pipeline(operands_.only_vectors(push)), push, groups,
                           operands_.reads(frame), operands_.writes(frame));
         if (parts_ == 1) return;
-        const std::array states{operands_.range(frame, AttentionOperands::partial)};
+        const std::vector<vulkan::Range> states =
+            operands_.reads_of(frame, AttentionOperands::partial);
         recorder.dispatch(static_pipeline(resources_, "attention_merge", std::array{merge_threads}),
                           arguments(frame, rows), operands_.groups(frame, rows), states,
                           operands_.writes(frame));

@@ -82,8 +82,14 @@ bool AttentionOperands::only_vectors(const vulkan::Push& push) const {
     return aligned;
 }
 
-vulkan::Range AttentionOperands::range(const Frame& frame, Tensor tensor) const {
-    return frame.range(views_[tensor].buffer, views_[tensor].elements);
+void AttentionOperands::add_counts(const Frame& frame, std::vector<vulkan::Range>& reads) const {
+    if (counts_.elements > 0) reads.push_back(frame.range(counts_.buffer, counts_.elements));
+}
+
+std::vector<vulkan::Range> AttentionOperands::reads_of(const Frame& frame, Tensor tensor) const {
+    std::vector<vulkan::Range> reads{frame.range(views_[tensor].buffer, views_[tensor].elements)};
+    add_counts(frame, reads);
+    return reads;
 }
 
 std::vector<vulkan::Range> AttentionOperands::ranges(const Frame& frame, bool written) const {
@@ -96,7 +102,7 @@ std::vector<vulkan::Range> AttentionOperands::ranges(const Frame& frame, bool wr
 
 std::vector<vulkan::Range> AttentionOperands::reads(const Frame& frame) const {
     std::vector<vulkan::Range> reads = ranges(frame, false);
-    if (counts_.elements > 0) reads.push_back(frame.range(counts_.buffer, counts_.elements));
+    add_counts(frame, reads);
     return reads;
 }
 

@@ -67,11 +67,13 @@ class AttentionOperands {
     [[nodiscard]] bool only_vectors(const vulkan::Push& push) const;
     [[nodiscard]] std::vector<vulkan::Range> reads(const Frame& frame) const;
     [[nodiscard]] std::vector<vulkan::Range> writes(const Frame& frame) const;
-    [[nodiscard]] vulkan::Range range(const Frame& frame, Tensor tensor) const;
+    /// A tensor, and how many keys count: what a kernel reads that goes on from it.
+    [[nodiscard]] std::vector<vulkan::Range> reads_of(const Frame& frame, Tensor tensor) const;
 
   private:
     [[nodiscard]] std::vector<std::uint32_t> table_words(const Scores& scores) const;
     [[nodiscard]] std::vector<vulkan::Range> ranges(const Frame& frame, bool written) const;
+    void add_counts(const Frame& frame, std::vector<vulkan::Range>& reads) const;
 
     Resources& resources_;
     AttentionSizes sizes_;

@@ -160,17 +160,17 @@ TEST(FusePacked, TransposedConvolutionsDecodeAPartAtATime) {
 }
 
 TEST(FusePacked, TransposedConvolutionsOfStepsDecodeAPartAtATime) {
-    constexpr PackedAttribute many{.dtype = Dtype::int8, .length = 96 * 3};
+    constexpr PackedAttribute many{.dtype = Dtype::int8, .length = 80 * 3};
     Graph body;
-    const Var state = body.input("state", ValueType::real, {1, 96, 7});
-    const std::array parts{body.input("words", ValueType::integer, {96, packed_words(many)}),
-                           body.input("scales", ValueType::real, {96, 1})};
-    const Var weights = reshape(unpack(parts, many), {96, 96, 3});
+    const Var state = body.input("state", ValueType::real, {1, 80, 7});
+    const std::array parts{body.input("words", ValueType::integer, {80, packed_words(many)}),
+                           body.input("scales", ValueType::real, {80, 1})};
+    const Var weights = reshape(unpack(parts, many), {80, 80, 3});
     body.output(conv_transpose(state, weights, {.before = {1}, .after = {1}}));
     Graph graph;
-    const Var carry = graph.input("carry", ValueType::real, {1, 96, 7});
-    const std::array codes{graph.input("words", ValueType::integer, {96, packed_words(many)}),
-                           graph.input("scales", ValueType::real, {96, 1})};
+    const Var carry = graph.input("carry", ValueType::real, {1, 80, 7});
+    const std::array codes{graph.input("words", ValueType::integer, {80, packed_words(many)}),
+                           graph.input("scales", ValueType::real, {80, 1})};
     graph.output(scan(std::move(body), std::array{carry}, {}, codes, {.length = 3}).carries[0]);
     const Graph optimized =
         optimize(graph, {.has_kernel = [](Op) { return true; }, .evaluate = {}});
@@ -178,7 +178,7 @@ TEST(FusePacked, TransposedConvolutionsOfStepsDecodeAPartAtATime) {
     const auto found = std::ranges::find(optimized.nodes(), Op::scan, &Node::op);
     const Graph& inner = *std::get<ScanAttribute>(found->attributes).body;
     EXPECT_EQ(count(inner, Op::unpack), 3);
-    EXPECT_LE(max_decoded(inner), 96 * 32 * 3);
+    EXPECT_LE(max_decoded(inner), 80 * 32 * 3);
 }
 
 /// A state that is multiplied with a matrix in every step, and what else a step does with that.
