@@ -27,7 +27,7 @@ struct GenerationSettings {
     /// Whether keys and values are kept from token to token. Without, each token is a pass over all
     /// before it: the same texts, for comparison.
     bool cache = true;
-    std::int64_t block = 64;  ///< Positions of the first cache; see Generator::capacity.
+    std::int64_t block = 64;  ///< Of the first cache, at least 2; see Generator::capacity.
 };
 
 /// Why a text ended.
