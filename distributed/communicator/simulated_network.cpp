@@ -171,6 +171,7 @@ class SimulatedNetwork::Rank final : public VirtualTime {
         state_.ranks[static_cast<std::size_t>(to)]->arrive(
             link_out_ + duration_of(state_.costs.latency), transfer,
             {rank_, kind, std::move(payload)});
+        stopwatch_.restart();  // What stands in for a network is no work of the rank.
     }
 
     std::optional<Message> receive(microseconds patience) {
@@ -233,6 +234,7 @@ class SimulatedNetwork::Rank final : public VirtualTime {
         arrivals_.erase(arrivals_.begin());
         pass(state_.costs.per_message);
         last_activity_ = local_;
+        stopwatch_.restart();
         return message;
     }
     /// When a rank that looks now and then sees what has come at a time.
