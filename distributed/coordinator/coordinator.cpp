@@ -298,13 +298,10 @@ RunResult Coordinator::result(StopReason reason) {
         result.best_validated = champion->validated;
     }
     if (champion != nullptr && signature_.tests && !interrupted) {
-        const auto tested = scheduler_.evaluate_alone({{champion->genome, 0, champion->origin}},
-                                                      {evolve::Phase::test, 0}, last_->generation);
-        if (tested && tested->failure) {
-            std::rethrow_exception(tested->failure);
-        }
-        if (tested && tested->scores.scores.valid(0)) {
-            result.best_tested = tested->scores.scores.fitness.front();
+        const auto tested = judge_all({{champion->genome, 0, champion->origin}},
+                                      {evolve::Phase::test, 0}, last_->generation);
+        if (tested) {
+            result.best_tested = tested->front();
         }
     }
     scheduler_.set_farewell(fmt::format("the run has ended ({})", name(reason)));

@@ -90,11 +90,12 @@ class Coordinator {
     /// Validates the best of the last generation, where the schedule did not: at the end of a run.
     /// False when interrupted.
     [[nodiscard]] bool judge_last();
-    /// The fitness of networks in a phase of the task of a generation, nothing for one that is not
+    /// The fitness of networks in a round on the task of a generation, nothing for one that is not
     /// valid. Nothing at all when interrupted.
     [[nodiscard]] std::optional<std::vector<std::optional<double>>> judge_all(
-        std::vector<ReadyChild> networks, evolve::Phase phase, std::uint64_t generation);
-    /// The same for one. False when interrupted.
+        std::vector<ReadyChild> networks, const evolve::EvaluationRound& round,
+        std::uint64_t generation);
+    /// The same for one, in a phase of a generation. False when interrupted.
     /// @param origin the birth that made its genome.
     [[nodiscard]] bool judge(const SharedIndividual& genome, evolve::BirthId origin,
                              evolve::Phase phase, std::uint64_t generation,

@@ -82,7 +82,8 @@ bool Coordinator::test_candidates(const Generation& generation, Leader& leader,
         }
         networks.push_back({std::move(*genome), 0, candidate.champion.origin});
     }
-    const auto fitness = judge_all(std::move(networks), test->phase, report.generation);
+    const auto fitness =
+        judge_all(std::move(networks), {test->phase, report.generation}, report.generation);
     if (!fitness) {
         return false;
     }

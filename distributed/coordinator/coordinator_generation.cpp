@@ -293,13 +293,13 @@ bool Coordinator::judge_champion(const Generation& generation, GenerationReport&
 }
 
 std::optional<std::vector<std::optional<double>>> Coordinator::judge_all(
-    std::vector<ReadyChild> networks, evolve::Phase phase, std::uint64_t generation) {
+    std::vector<ReadyChild> networks, const evolve::EvaluationRound& round,
+    std::uint64_t generation) {
     std::vector<std::optional<double>> fitness(networks.size());
     if (networks.empty()) {
         return fitness;
     }
-    const auto judged =
-        scheduler_.evaluate_alone(std::move(networks), {phase, generation}, generation);
+    const auto judged = scheduler_.evaluate_alone(std::move(networks), round, generation);
     if (!judged) {
         return std::nullopt;
     }
@@ -317,7 +317,7 @@ std::optional<std::vector<std::optional<double>>> Coordinator::judge_all(
 
 bool Coordinator::judge(const SharedIndividual& genome, evolve::BirthId origin, evolve::Phase phase,
                         std::uint64_t generation, std::optional<double>& fitness) {
-    const auto judged = judge_all({{genome, 0, origin}}, phase, generation);
+    const auto judged = judge_all({{genome, 0, origin}}, {phase, generation}, generation);
     if (judged && judged->front()) {
         fitness = judged->front();
     }

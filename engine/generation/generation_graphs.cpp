@@ -51,9 +51,14 @@ Var position_input(Graph& graph, const Batch& batch) {
     return prompt_input(graph, position_name, {batch.prompts, 1}, batch);
 }
 
-/// The position of each prompt beside [prompts, groups, positions, width].
+/// The position of each prompt as an index, [prompts].
+Var index_of(Var position) {
+    return cast(reshape(position, {position.shape()[0]}), ValueType::integer);
+}
+
+/// The same beside [prompts, groups, positions, width].
 Var beside_caches(Var position) {
-    return cast(reshape(position, {position.shape()[0], 1, 1, 1}), ValueType::integer);
+    return reshape(index_of(position), {position.shape()[0], 1, 1, 1});
 }
 
 /// 0, 1, .. along the axis of positions.
@@ -117,7 +122,7 @@ Graph step(const Network& cached, const Batch& batch) {
                 : prompt_input(graph, state_name(cached, i), state_shape(cached, i, batch), batch));
     const StepResult result = cached.step(tokens, state, all);
     graph.output(result.output);
-    const Var place = cast(reshape(position, {batch.prompts}), ValueType::integer);
+    const Var place = index_of(position);
     for (std::size_t i = 0; i < state.size(); ++i) {
         const StateKind kind = cached.state()[i].kind;
         if (kind == StateKind::whole) graph.update(state[i], result.state[i]);
@@ -157,7 +162,7 @@ Graph whole(const Network& network, const Batch& batch, std::int64_t time) {
     const Var logits = network.sequence(prompt, all);
     const std::int64_t vocabulary = logits.shape()[-1];
     const Var first = iota(graph, batch.prompts) * static_cast<double>(time);
-    const Var last = first + cast(reshape(position, {batch.prompts}), ValueType::integer);
+    const Var last = first + index_of(position);
     graph.output(gather(reshape(logits, {batch.prompts * time, vocabulary}), last));
     return graph;
 }

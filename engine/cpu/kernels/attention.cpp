@@ -51,17 +51,6 @@ class AttentionKernel : public Kernel {
     virtual void run_part(const Pointers& at, std::int64_t part, std::int64_t count,
                           float* scratch) const = 0;
 
-    /// Words that the products of a tile use.
-    [[nodiscard]] std::int64_t gemm_words() const {
-        const std::int64_t width = std::max(tiles_.sizes.width, tiles_.sizes.value_width);
-        const std::int64_t rows = std::min(AttentionTiles::max_rows, tiles_.sizes.rows);
-        const std::int64_t keys = std::min(AttentionTiles::max_keys, tiles_.sizes.keys);
-        const Gemm scores{.m = rows, .n = keys, .k = width};
-        const Gemm by_rows{.m = rows, .n = width, .k = keys};
-        const Gemm by_keys{.m = keys, .n = width, .k = rows};
-        return std::max({scores.enough_words(), by_rows.enough_words(), by_keys.enough_words()});
-    }
-
     AttentionTiles tiles_;
     std::int64_t parts_ = 1;  ///< Of a key head.
 
@@ -91,7 +80,7 @@ class ForwardKernel : public AttentionKernel {
   public:
     explicit ForwardKernel(const KernelContext& context) : AttentionKernel(context, 3) {
         parts_ = (tiles_.sizes.rows + AttentionTiles::max_rows - 1) / AttentionTiles::max_rows;
-        context.owner.part_scratch(tiles_.tile_words() + gemm_words());
+        context.owner.part_scratch(tiles_.tile_words() + tiles_.gemm_words());
     }
 
   private:
@@ -108,20 +97,18 @@ class ForwardKernel : public AttentionKernel {
         const std::int64_t end = tiles_.end(first, rows, count);
         for (std::int64_t key = 0; key < end; key += AttentionTiles::max_keys) {
             const std::int64_t keys = std::min(AttentionTiles::max_keys, end - key);
-            const float* k = at[1] + key * sizes.width;
-            const float* v = at[2] + key * sizes.value_width;
-            Gemm{.m = rows,
-                 .n = keys,
-                 .k = sizes.width,
-                 .transpose_b = true,
-                 .factor = tiles_.scale}(scratch, q, k, scores);
-            for (std::int64_t row = 0; row < rows; ++row) {
-                const std::int64_t seen =
-                    std::clamp<std::int64_t>(tiles_.end(first + row, count) - key, 0, keys);
-                softmax.weigh(row, scores + row * keys, seen, keys);
-            }
-            Gemm{.m = rows, .n = sizes.value_width, .k = keys, .adds = true}(scratch, scores, v,
-                                                                             output);
+            softmax.add({.q = q,
+                         .k = at[1] + key * sizes.width,
+                         .v = at[2] + key * sizes.value_width,
+                         .keys = keys,
+                         .width = sizes.width,
+                         .scale = tiles_.scale,
+                         .scores = scores,
+                         .scratch = scratch},
+                        [&](std::int64_t row) {
+                            return std::clamp<std::int64_t>(tiles_.end(first + row, count) - key, 0,
+                                                            keys);
+                        });
         }
         for (std::int64_t row = 0; row < rows; ++row) log_sum[row] = softmax.finish(row);
     }
@@ -131,7 +118,7 @@ class ForwardKernel : public AttentionKernel {
 class GradientKernel : public AttentionKernel {
   public:
     explicit GradientKernel(const KernelContext& context) : AttentionKernel(context, 6) {
-        context.owner.part_scratch(2 * tiles_.tile_words() + gemm_words());
+        context.owner.part_scratch(2 * tiles_.tile_words() + tiles_.gemm_words());
     }
 
   private:

@@ -43,13 +43,23 @@ float sum_of(const float* s, std::int64_t count) {
 
 }  // namespace
 
+std::int64_t AttentionTiles::gemm_words() const {
+    const std::int64_t wide = std::max(sizes.width, sizes.value_width);
+    const std::int64_t rows = std::min(max_rows, sizes.rows);
+    const std::int64_t keys = std::min(max_keys, sizes.keys);
+    const Gemm scores{.m = rows, .n = keys, .k = wide};
+    const Gemm by_rows{.m = rows, .n = wide, .k = keys};
+    const Gemm by_keys{.m = keys, .n = wide, .k = rows};
+    return std::max({scores.enough_words(), by_rows.enough_words(), by_keys.enough_words()});
+}
+
 void exponentials(float* s, std::int64_t seen, std::int64_t count, float shift) {
     for (std::int64_t i = 0; i < seen; ++i) s[i] = elementary::exp(s[i] - shift);
     std::fill(s + seen, s + count, 0.0F);
 }
 
 OnlineSoftmax::OnlineSoftmax(float* output, std::int64_t count, std::int64_t width)
-    : output_(output), width_(width) {
+    : output_(output), count_(count), width_(width) {
     largest_.fill(-infinity);
     sum_.fill(0.0F);
     std::fill_n(output, count * width, 0.0F);

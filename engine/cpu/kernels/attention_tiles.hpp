@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "cambrian/engine/cpu/gemm/gemm.hpp"
 #include "cambrian/engine/graph/attention_sizes.hpp"
 #include "cambrian/engine/graph/op.hpp"
 
@@ -33,10 +34,24 @@ struct AttentionTiles {
     [[nodiscard]] std::int64_t tile_words() const {
         return std::min(max_rows, sizes.rows) * std::min(max_keys, sizes.keys);
     }
+    /// Words that the products of a tile use.
+    [[nodiscard]] std::int64_t gemm_words() const;
 
     AttentionSizes sizes;
     float scale;
     bool causal;
+};
+
+/// Rows of q beside rows of k and v, what scores are multiplied with, and room for a tile of them.
+struct ScoreTile {
+    const float* q = nullptr;
+    const float* k = nullptr;
+    const float* v = nullptr;
+    std::int64_t keys = 0;
+    std::int64_t width = 0;  ///< Of q and k.
+    float scale = 1.0F;
+    float* scores = nullptr;
+    float* scratch = nullptr;  ///< Of products.
 };
 
 /// Rows of a result whose scores come tile by tile: a row holds its largest score so far, the sum
@@ -46,14 +61,30 @@ class OnlineSoftmax {
     /// @param output count × width, which begins as zeros.
     OnlineSoftmax(float* output, std::int64_t count, std::int64_t width);
 
-    /// The first `seen` of a row's scores become weights, the others of the tile zeros, and what
-    /// the row holds is brought below the new largest score. The caller then adds weights × values.
-    void weigh(std::int64_t row, float* scores, std::int64_t seen, std::int64_t keys);
+    /// Adds the values of a tile by their weights.
+    /// @param seen how many of its keys a row sees, from the first on.
+    template <class Seen>
+    void add(const ScoreTile& tile, Seen&& seen) {
+        Gemm{.m = count_,
+             .n = tile.keys,
+             .k = tile.width,
+             .transpose_b = true,
+             .factor = tile.scale}(tile.scratch, tile.q, tile.k, tile.scores);
+        for (std::int64_t row = 0; row < count_; ++row)
+            weigh(row, tile.scores + row * tile.keys, seen(row), tile.keys);
+        Gemm{.m = count_, .n = width_, .k = tile.keys, .adds = true}(tile.scratch, tile.scores,
+                                                                     tile.v, output_);
+    }
     /// What was summed up becomes the result of the row. Returns the log of the sum of e^score.
     float finish(std::int64_t row);
 
   private:
+    /// The first `seen` of a row's scores become weights, the others of the tile zeros, and what
+    /// the row holds is brought below the new largest score.
+    void weigh(std::int64_t row, float* scores, std::int64_t seen, std::int64_t keys);
+
     float* output_;
+    std::int64_t count_;
     std::int64_t width_;
     std::array<float, AttentionTiles::max_rows> largest_;
     std::array<float, AttentionTiles::max_rows> sum_;
