@@ -101,8 +101,7 @@ std::unique_ptr<Kernel> make_few_queries(const KernelContext& context, const Att
     if (!walks_end(sizes, parts, resources))
         throw DeviceError(
             fmt::format("a query cannot see {} keys of {} and {} numbers here (an invocation would "
-                        "walk for too "
-                        "long) use another device or the CPU",
+                        "walk for too long) use another device or the CPU",
                         sizes.keys, sizes.width, sizes.value_width));
     if (parts > 1) {
         // Largest score and sum of weights after the values, see few_queries.glsl.

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
@@ -132,6 +133,19 @@ TEST(VulkanAttention, WhatACacheHoldsLaterDoesNotMatter) {
                         std::nan(""));
     EXPECT_EQ(evaluate(*backend, graph, population, inputs)[0].elements, expected[0].elements);
     for (const double x : expected[0].elements) EXPECT_TRUE(std::isfinite(x));
+}
+
+TEST(VulkanAttention, RefusesACacheThatAnInvocationDoesNotGetThrough) {
+    Graph graph;
+    const Var q = graph.input("q", ValueType::real, {2, 1, 40});
+    const Var cache = graph.input("cache", ValueType::real, {1, 70, 40});
+    const Var own = graph.input("own", ValueType::real, {1, 1, 40});
+    const Var at = graph.input("position", ValueType::integer, {});
+    graph.output(cached_attention(q, {cache, cache}, {own, own}, at));
+    VulkanOptions options = test::test_vulkan_options();
+    options.max_turns = 100;
+    const auto backend = make_vulkan_backend(options);
+    EXPECT_THROW(static_cast<void>(backend->compile(graph)), DeviceError);
 }
 
 TEST(VulkanAttention, LongWalksGoOnFromWhatTheyStored) {
