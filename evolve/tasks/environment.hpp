@@ -37,7 +37,8 @@ struct Solution {
     double passes = 0.0;
     Phase phase = Phase::champion;  ///< Phase::train: the train fitness is the test.
     /// Environments of the test, each with episodes as long as it defines them: fitness is the
-    /// product of what the network gets in each. Empty: the environment itself.
+    /// product of what the network gets in each; none begins after one that gave 0. Empty: the
+    /// environment itself.
     std::vector<std::shared_ptr<const Environment>> tests{};
 };
 

@@ -116,8 +116,8 @@ class SideBySideKernel : public ArrangedKernel {
     void arrange(Frame& frame, std::int64_t count) const override {
         Crowd* crowd = crowds(frame);
         std::int64_t used = 0;
-        for (std::int64_t column = 0; column < count; ++crowd) {
-            const std::int64_t networks = equal_neighbours(frame, column, count);
+        for (std::int64_t column = 0; column < columns(frame); ++crowd) {
+            const std::int64_t networks = equal_neighbours(frame, column);
             const WeightPlaces range = weights_of(bytecode_of(frame, column));
             const std::int64_t words = whole_lines(range.count * max_lanes);
             const bool together = networks >= min_networks && used + words <= crowd_weights;
@@ -137,17 +137,22 @@ class SideBySideKernel : public ArrangedKernel {
         copy_state(frame, count);
         const float** const inputs = look_up(frame, count);
         const Crowd* crowd = crowds(frame);
-        for (std::int64_t column = 0; column < count; column += crowd++->networks) {
+        for (std::int64_t column = 0; column < columns(frame); column += crowd++->networks) {
             if (crowd->networks < min_networks)
                 run_one(frame, count, inputs, column);
             else
                 run_crowd(frame, count, inputs, *crowd);
         }
+        repeat_last(frame, outputs_, count_ * run_.outputs, count);
+        repeat_last(frame, new_state_, count_ * run_.capacity.state, count);
     }
 
   private:
+    [[nodiscard]] static std::int64_t columns(const Frame& frame) {
+        return static_cast<std::int64_t>(frame.individuals.size());
+    }
     [[nodiscard]] static std::int64_t individual(const Frame& frame, std::int64_t column) {
-        return frame.individuals[column];
+        return frame.individuals[static_cast<std::size_t>(column)];
     }
     [[nodiscard]] const std::int32_t* bytecode_of(const Frame& frame, std::int64_t column) const {
         return frame.at<std::int32_t>(bytecode_) + individual(frame, column) * bytecode_.stride;
@@ -185,11 +190,10 @@ class SideBySideKernel : public ArrangedKernel {
     }
 
     /// Networks from a column on that have its structure.
-    [[nodiscard]] std::int64_t equal_neighbours(const Frame& frame, std::int64_t column,
-                                                std::int64_t count) const {
+    [[nodiscard]] std::int64_t equal_neighbours(const Frame& frame, std::int64_t column) const {
         const std::int32_t* const first = bytecode_of(frame, column);
         std::int64_t networks = 1;
-        while (networks < std::min(max_lanes, count - column) &&
+        while (networks < std::min(max_lanes, columns(frame) - column) &&
                equal_structure(first, bytecode_of(frame, column + networks)))
             ++networks;
         return networks;
@@ -277,6 +281,14 @@ class SideBySideKernel : public ArrangedKernel {
             output_columns[i * count] = outputs[i];
         for (std::int64_t i = 0; i < count_ * run_.capacity.state; ++i)
             state_columns[i * count] = state[i];
+    }
+
+    /// Columns after the last network are copies of its own.
+    static void repeat_last(const Frame& frame, const ElementRow& first, std::int64_t elements,
+                            std::int64_t count) {
+        Word* row = row_of(frame, first, count);
+        for (std::int64_t e = 0; e < elements; ++e, row += count)
+            std::fill(row + columns(frame), row + count, row[columns(frame) - 1]);
     }
 
     BufferView bytecode_, weights_;

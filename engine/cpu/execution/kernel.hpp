@@ -46,7 +46,8 @@ struct Frame {
     const std::int32_t* alive = nullptr;
     std::int64_t alive_words = 0;
     /// In a transposed body: the individual of each column, counted from the first of its group.
-    const std::int32_t* individuals = nullptr;
+    /// Columns after them are copies of the last.
+    std::span<const std::int32_t> individuals;
 
     [[nodiscard]] bool is_alive(std::int64_t individual) const {
         if (alive == nullptr) return true;

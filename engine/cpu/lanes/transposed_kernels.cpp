@@ -169,16 +169,20 @@ std::unique_ptr<Kernel> make_transposed_fold(Op op, ValueType type, const Elemen
     return std::make_unique<FoldKernel>(fold_row_of(op, type), result, operand, length);
 }
 
-void transpose_to_rows(const Word* from, std::int64_t stride, std::int64_t elements, Word* rows,
-                       std::int64_t count) {
-    for (std::int64_t e = 0; e < elements; ++e)
-        for (std::int64_t i = 0; i < count; ++i) rows[e * count + i] = from[i * stride + e];
+void transpose_to_rows(const IndividualWords& from, std::int64_t elements, Word* rows,
+                       std::int64_t width) {
+    for (std::int64_t e = 0; e < elements; ++e) {
+        Word* const row = rows + e * width;
+        for (std::int64_t i = 0; i < from.count; ++i) row[i] = from.first[i * from.stride + e];
+        std::fill(row + from.count, row + width, row[from.count - 1]);
+    }
 }
 
-void transpose_from_rows(const Word* rows, std::int64_t elements, Word* to, std::int64_t stride,
-                         std::int64_t count) {
+void transpose_from_rows(const Word* rows, std::int64_t width, std::int64_t elements,
+                         const IndividualWords& to) {
     for (std::int64_t e = 0; e < elements; ++e)
-        for (std::int64_t i = 0; i < count; ++i) to[i * stride + e] = rows[e * count + i];
+        for (std::int64_t i = 0; i < to.count; ++i)
+            to.first[i * to.stride + e] = rows[e * width + i];
 }
 
 }  // namespace cambrian::cpu

@@ -67,13 +67,20 @@ struct TransposedProduct {
 };
 [[nodiscard]] std::unique_ptr<Kernel> make_transposed_product(TransposedProduct product);
 
-/// Turns elements of individuals that lie `stride` words apart into rows, and back.
-void transpose_to_rows(const Word* from, std::int64_t stride, std::int64_t elements, Word* rows,
-                       std::int64_t count);
-void transpose_from_rows(const Word* rows, std::int64_t elements, Word* to, std::int64_t stride,
-                         std::int64_t count);
+/// Individuals whose elements follow each other.
+struct IndividualWords {
+    Word* first = nullptr;    ///< Of the first individual.
+    std::int64_t stride = 0;  ///< Words from one to the next.
+    std::int64_t count = 0;
+};
+/// Turns elements of individuals into rows of `width` words, and back. The words after the last
+/// individual are copies of it.
+void transpose_to_rows(const IndividualWords& from, std::int64_t elements, Word* rows,
+                       std::int64_t width);
+void transpose_from_rows(const Word* rows, std::int64_t width, std::int64_t elements,
+                         const IndividualWords& to);
 
-/// Where an element's row begins.
+/// Where an element's row begins, where rows have `count` words.
 [[nodiscard]] inline Word* row_of(const Frame& frame, const ElementRow& row, std::int64_t count) {
     return reinterpret_cast<Word*>(frame.slots[row.slot]) +
            row.index * (row.shared ? std::int64_t{1} : count);

@@ -18,13 +18,19 @@ namespace {
 constexpr std::int64_t group_words = std::int64_t{64} * 1024;
 // A body that leaves room for fewer than 32 individuals is not worth the calls.
 static_assert(group_words / max_transposed_words == 32);
-// Fewer individuals leave vectors empty.
-constexpr std::int64_t min_count = 8;
+// Fewer individuals leave most of a vector empty, which only small values are worth: that of a step
+// has so many elements in the mean.
+constexpr std::int64_t min_count = lanes / 2 + 1;
+constexpr std::int64_t small_value = lanes;
 constexpr std::int64_t max_columns = 256;
 // After so many steps it is looked who has come to its end.
 constexpr std::int64_t steps_unwatched = 4;
 // Columns are moved together where one in so many has.
 constexpr std::int64_t min_share_that_leaves = 8;
+
+constexpr std::int64_t whole_vectors(std::int64_t count) {
+    return (count + lanes - 1) / lanes * lanes;
+}
 
 /// What enters or leaves the body at a step, or what all steps see.
 struct Port {
@@ -52,10 +58,11 @@ class TransposedScanKernel : public Kernel {
         for (std::size_t i = 0; i < scan.body->outputs().size(); ++i)
             outputs_.push_back(
                 port(context.results[i], scan.body->value(scan.body->outputs()[i]), false));
+        min_count_ = body_.mean_elements() <= small_value ? 1 : min_count;
         // Each individual has a row of its number.
         individuals_ = std::exchange(rows_, rows_ + 1);
-        max_group_ = std::clamp(group_words / rows_, min_count,
-                                std::clamp(context.owner.block(), min_count, max_columns));
+        max_group_ = whole_vectors(
+            std::max(std::min({group_words / rows_, context.owner.block(), max_columns}), lanes));
         memory_ =
             context.owner.reserve(scratch_at(max_group_) + body_.scratch_words(max_group_), false);
         frame_ = context.owner.add_transposed(body_.slots());
@@ -75,7 +82,7 @@ class TransposedScanKernel : public Kernel {
     }
 
     void run(Frame& frame, std::int64_t count) const override {
-        if (count < min_count) return plain_->run(frame, count);
+        if (count < min_count_) return plain_->run(frame, count);
         Frame& body = frame.transposed[frame_];
         for (std::int64_t first = 0; first < count;) {
             const std::int64_t now = group_size(frame, body, first, count - first);
@@ -92,6 +99,10 @@ class TransposedScanKernel : public Kernel {
         std::int64_t first = 0;  ///< Individual of the block.
         std::int64_t count = 0;  ///< Of those that are left.
         bool swapped = false;    ///< Whether carries lie in the rows of the outputs.
+
+        /// Words of a row. Those after the last individual are copies of it, so that no loop has a
+        /// rest.
+        [[nodiscard]] std::int64_t width() const { return whole_vectors(count); }
     };
 
     /// Of the next group of so many individuals that are left. Groups are about the same size: a
@@ -105,7 +116,7 @@ class TransposedScanKernel : public Kernel {
         const std::int64_t groups = (left + fitting - 1) / fitting;
         const std::int64_t even = (left + groups - 1) / groups;
         // Full vectors, where there is room for them.
-        return std::min(fitting, (even + lanes - 1) / lanes * lanes);
+        return std::min(fitting, whole_vectors(even));
     }
 
     void run_group(Frame& frame, Frame& body, std::int64_t first, std::int64_t count) const {
@@ -116,21 +127,23 @@ class TransposedScanKernel : public Kernel {
         body.slots[constants_slot] = body_.constants();
         for (std::size_t i = 0; i < inputs_.size(); ++i)
             if (i < carries_ || i >= carries_ + sequences_)
-                enter(frame, memory, inputs_[i], first, 0, body.slots[body_.input_slot(i)], count);
-        std::iota(individuals(memory, count), individuals(memory, count) + count, 0);
+                enter(frame, memory, inputs_[i], group, 0, body.slots[body_.input_slot(i)]);
+        std::iota(individuals(memory, group), individuals(memory, group) + count, 0);
         bind(body, memory, group);
         for (std::int64_t step = 0; step < length_; ++step) {
             if (alive_ >= 0 && step % steps_unwatched == 0) {
                 Flags alive;
-                const std::int64_t left = count_alive(body, group.count, alive);
+                const std::int64_t left = count_alive(body, group, alive);
                 if (left == 0) break;
-                if (sequences_ == 0 && left <= group.count - group.count / min_share_that_leaves)
+                if (sequences_ == 0 &&
+                    left <= group.count -
+                                std::max(group.count / min_share_that_leaves, std::int64_t{1}))
                     close_ranks(frame, body, memory, group, alive);
             }
             run_step(frame, body, memory, group, reverse_ ? length_ - 1 - step : step);
         }
         for (std::int64_t column = 0; column < group.count; ++column)
-            leave(frame, body, memory, first, group.count, column);
+            leave(frame, body, memory, group, column);
     }
 
     static std::byte* bytes(Word* words) { return reinterpret_cast<std::byte*>(words); }
@@ -154,23 +167,23 @@ class TransposedScanKernel : public Kernel {
         return frame.at<Word>(port.ref) + first * port.ref.stride;
     }
 
-    static Word* rows(Word* memory, const Port& port, std::int64_t count) {
-        return memory + port.first_row * count;
+    static Word* rows(Word* memory, const Port& port, const Group& group) {
+        return memory + port.first_row * group.width();
     }
-    [[nodiscard]] std::int32_t* individuals(Word* memory, std::int64_t count) const {
-        return reinterpret_cast<std::int32_t*>(memory + individuals_ * count);
+    [[nodiscard]] std::int32_t* individuals(Word* memory, const Group& group) const {
+        return reinterpret_cast<std::int32_t*>(memory + individuals_ * group.width());
     }
 
     /// Turns the elements from `offset` on into rows, once for all individuals of a block.
-    static void enter(const Frame& frame, Word* memory, const Port& port, std::int64_t first,
-                      std::int64_t offset, std::byte*& slot, std::int64_t count) {
-        Word* const from = place(frame, port, first) + offset;
+    static void enter(const Frame& frame, Word* memory, const Port& port, const Group& group,
+                      std::int64_t offset, std::byte*& slot) {
+        Word* const from = place(frame, port, group.first) + offset;
         if (port.stays) {
             slot = bytes(from);
             return;
         }
-        Word* const to = rows(memory, port, count);
-        transpose_to_rows(from, port.ref.stride, port.elements, to, count);
+        Word* const to = rows(memory, port, group);
+        transpose_to_rows({from, port.ref.stride, group.count}, port.elements, to, group.width());
         slot = bytes(to);
     }
 
@@ -178,12 +191,12 @@ class TransposedScanKernel : public Kernel {
     void bind(Frame& body, Word* memory, const Group& group) const {
         for (std::size_t i = 0; i < inputs_.size(); ++i)
             if (!inputs_[i].stays && (i < carries_ || i >= carries_ + sequences_))
-                body.slots[body_.input_slot(i)] = bytes(rows(memory, inputs_[i], group.count));
+                body.slots[body_.input_slot(i)] = bytes(rows(memory, inputs_[i], group));
         for (std::size_t i = 0; i < outputs_.size(); ++i)
-            body.slots[body_.output_slot(i)] = bytes(rows(memory, outputs_[i], group.count));
+            body.slots[body_.output_slot(i)] = bytes(rows(memory, outputs_[i], group));
         if (group.swapped) swap_carries(body);
-        body.individuals = individuals(memory, group.count);
-        body_.arrange(body, group.count);
+        body.individuals = {individuals(memory, group), static_cast<std::size_t>(group.count)};
+        body_.arrange(body, group.width());
     }
 
     void swap_carries(Frame& body) const {
@@ -194,14 +207,14 @@ class TransposedScanKernel : public Kernel {
     void run_step(const Frame& frame, Frame& body, Word* memory, Group& group,
                   std::int64_t position) const {
         for (std::size_t i = carries_; i < carries_ + sequences_; ++i)
-            enter(frame, memory, inputs_[i], group.first, position * inputs_[i].elements,
-                  body.slots[body_.input_slot(i)], group.count);
-        body_.run(body, group.count);
+            enter(frame, memory, inputs_[i], group, position * inputs_[i].elements,
+                  body.slots[body_.input_slot(i)]);
+        body_.run(body, group.width());
         for (std::size_t i = carries_; i < outputs_.size(); ++i) {
             const Port& port = outputs_[i];
-            transpose_from_rows(rows(memory, port, group.count), port.elements,
-                                place(frame, port, group.first) + position * port.elements,
-                                port.ref.stride, group.count);
+            transpose_from_rows(rows(memory, port, group), group.width(), port.elements,
+                                {place(frame, port, group.first) + position * port.elements,
+                                 port.ref.stride, group.count});
         }
         // What a carry left in is where it enters the next step.
         swap_carries(body);
@@ -209,44 +222,45 @@ class TransposedScanKernel : public Kernel {
     }
 
     /// Writes the carries of a column to where its individual lies outside.
-    void leave(const Frame& frame, const Frame& body, Word* memory, std::int64_t first,
-               std::int64_t count, std::int64_t column) const {
-        const std::int64_t individual = first + individuals(memory, count)[column];
+    void leave(const Frame& frame, const Frame& body, Word* memory, const Group& group,
+               std::int64_t column) const {
+        const std::int64_t individual = group.first + individuals(memory, group)[column];
         for (std::size_t i = 0; i < carries_; ++i) {
             const Word* const from = words_at(body.slots[body_.input_slot(i)]) + column;
             Word* const to = place(frame, outputs_[i], individual);
-            for (std::int64_t e = 0; e < outputs_[i].elements; ++e) to[e] = from[e * count];
+            for (std::int64_t e = 0; e < outputs_[i].elements; ++e) to[e] = from[e * group.width()];
         }
     }
 
     /// Of each column, whether its individual is alive; → how many are.
-    std::int64_t count_alive(const Frame& body, std::int64_t count, Flags& alive) const {
+    std::int64_t count_alive(const Frame& body, const Group& group, Flags& alive) const {
         const auto carry = static_cast<std::size_t>(alive_);
         const auto* flags =
             reinterpret_cast<const std::int32_t*>(body.slots[body_.input_slot(carry)]);
-        std::fill_n(alive, count, 0);
+        std::fill_n(alive, group.count, 0);
         for (std::int64_t e = 0; e < inputs_[carry].elements; ++e)
-            for (std::int64_t i = 0; i < count; ++i) alive[i] |= flags[e * count + i];
-        return count - std::count(alive, alive + count, 0);
+            for (std::int64_t i = 0; i < group.count; ++i) alive[i] |= flags[e * group.width() + i];
+        return group.count - std::count(alive, alive + group.count, 0);
     }
 
     /// Writes the carries of those that are not alive, and moves the others together.
     void close_ranks(const Frame& frame, Frame& body, Word* memory, Group& group,
                      const Flags& alive) const {
-        const std::int64_t count = group.count;
+        const Group before = group;
         Flags kept;
         group.count = 0;
-        for (std::int32_t column = 0; column < count; ++column) {
+        for (std::int32_t column = 0; column < before.count; ++column) {
             if (alive[column] != 0)
                 kept[group.count++] = column;
             else
-                leave(frame, body, memory, group.first, count, column);
+                leave(frame, body, memory, before, column);
         }
+        std::fill(kept + group.count, kept + group.width(), kept[group.count - 1]);
         // Rows move towards the front, the foremost first.
         const auto close = [&](std::int64_t first_row, std::int64_t row_count) {
             for (std::int64_t row = first_row; row < first_row + row_count; ++row)
-                for (std::int64_t i = 0; i < group.count; ++i)
-                    memory[row * group.count + i] = memory[row * count + kept[i]];
+                for (std::int64_t i = 0; i < group.width(); ++i)
+                    memory[row * group.width() + i] = memory[row * before.width() + kept[i]];
         };
         for (std::size_t i = 0; i < inputs_.size(); ++i)
             if (!inputs_[i].stays && (i >= carries_ || !group.swapped))
@@ -259,6 +273,7 @@ class TransposedScanKernel : public Kernel {
 
     TransposedGraph body_;
     std::unique_ptr<Kernel> plain_;
+    std::int64_t min_count_ = 0;
     std::int64_t max_group_ = 0;
     std::int64_t length_ = 0;
     bool reverse_ = false;

@@ -146,10 +146,15 @@ class RolloutTask final : public Task {
     Objective build(const ObjectiveContext& context, Phase phase) const override {
         Objective whole;
         for (const Course& course : courses(phase)) {
-            const Objective part = build(context, course);
-            const bool first = !whole.env_steps;
-            whole = {.fitness = first ? part.fitness : whole.fitness * part.fitness,
-                     .env_steps = first ? *part.env_steps : *whole.env_steps + *part.env_steps,
+            if (!whole.env_steps) {
+                whole = build(context, course);
+                continue;
+            }
+            // A product with 0 is known before its other factors.
+            const Var counts = logical_not(equal(whole.fitness, constant(context.graph, 0.0)));
+            const Objective part = build(context, course, counts);
+            whole = {.fitness = whole.fitness * part.fitness,
+                     .env_steps = *whole.env_steps + *part.env_steps,
                      .per_sample = part.per_sample};
         }
         return whole;
@@ -183,7 +188,9 @@ class RolloutTask final : public Task {
                 course.episodes, course.steps));
     }
     [[nodiscard]] std::vector<Course> courses(Phase phase) const;
-    [[nodiscard]] Objective build(const ObjectiveContext& context, const Course& course) const;
+    /// @param runs whether a network runs it at all, rank 0.
+    [[nodiscard]] Objective build(const ObjectiveContext& context, const Course& course,
+                                  std::optional<Var> runs = std::nullopt) const;
 
     std::shared_ptr<const Environment> environment_;
     std::optional<Solution> solution_;
@@ -214,12 +221,14 @@ struct Start {
     std::size_t state_count = 0;
 };
 
-Start start_of(const ObjectiveContext& context, const Course& course, bool draws) {
+/// @param runs whether any episode begins, rank 0; by default it does.
+Start start_of(const ObjectiveContext& context, const Course& course, bool draws,
+               std::optional<Var> runs = std::nullopt) {
     Graph& graph = context.graph;
+    const Shape each{course.episodes};
     const auto all = [&](ValueType type, double value) {
-        return graph.constant(
-            Tensor(type, Shape{course.episodes},
-                   std::vector<double>(static_cast<std::size_t>(course.episodes), value)));
+        return graph.constant(Tensor(
+            type, each, std::vector<double>(static_cast<std::size_t>(course.episodes), value)));
     };
     const Var starts = draws ? random(context.draws[0], iota(graph, course.episodes),
                                       course.environment.reset_draws())
@@ -230,7 +239,7 @@ Start start_of(const ObjectiveContext& context, const Course& course, bool draws
         start.carries.push_back(state);
     start.carries.push_back(all(ValueType::real, 0.0));     // return of each episode
     start.carries.push_back(all(ValueType::integer, 0.0));  // steps of each episode
-    start.carries.push_back(all(ValueType::boolean, 1.0));  // alive
+    start.carries.push_back(runs ? broadcast(*runs, each) : all(ValueType::boolean, 1.0));  // alive
     return start;
 }
 
@@ -246,9 +255,10 @@ ScanResult walk(const ObjectiveContext& context, const Environment& environment,
                 start.carries, {}, invariants, options);
 }
 
-Objective RolloutTask::build(const ObjectiveContext& context, const Course& course) const {
+Objective RolloutTask::build(const ObjectiveContext& context, const Course& course,
+                             std::optional<Var> runs) const {
     const Environment& environment = course.environment;
-    const Start start = start_of(context, course, draws_starts(environment));
+    const Start start = start_of(context, course, draws_starts(environment), runs);
     const ScanResult end = walk(context, environment, start, course.steps, false);
     const Var steps = end.carries[end.carries.size() - 2];
     const Var scores = environment.score(std::span(end.carries).first(start.state_count),

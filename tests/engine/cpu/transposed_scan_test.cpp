@@ -124,8 +124,10 @@ TEST_P(TransposedScan, HasTheBitsOfOneIndividualAfterAnotherUnderFastMath) {
     }
 }
 
-// One vector and its neighbours, a block and its neighbours, several groups of a wide body.
-INSTANTIATE_TEST_SUITE_P(Populations, TransposedScan, ::testing::Values(1, 7, 8, 9, 255, 256, 300));
+// Few individuals of small values, one vector and its neighbours, a block and its neighbours,
+// several groups of a wide body.
+INSTANTIATE_TEST_SUITE_P(Populations, TransposedScan,
+                         ::testing::Values(1, 3, 7, 8, 9, 255, 256, 300));
 
 /// What individuals share meets what they have for themselves.
 /// @param alone whether an op sees nothing else, which no transposed body can compute.
@@ -164,6 +166,35 @@ TEST_P(TransposedScan, ReadsWhatIndividualsShare) {
         expect_equal(evaluate(*backend, graph, GetParam(), inputs),
                      evaluate(*reference, graph, GetParam(), inputs), 3);
     }
+}
+
+/// Individuals come to their ends one after another, each after as many steps as its number says.
+TEST_P(TransposedScan, GoesOnWithThoseThatAreLeft) {
+    Graph body;
+    const Var sum = body.input("sum", ValueType::real, {2});
+    const Var left = body.input("left", ValueType::integer, {});
+    const Var alive = body.input("alive", ValueType::boolean, {});
+    const Var scale = body.input("scale", ValueType::real, {2});
+    const Var rest = left - 1;
+    body.output(select(alive, sin(sum * scale) + sum, sum));
+    body.output(select(alive, rest, left));
+    body.output(logical_and(alive, logical_not(less(rest, 1))));
+    Graph single;
+    const Var start = single.input("start", ValueType::real, {2});
+    const Var steps = single.input("steps", ValueType::integer, {});
+    const Var factor = single.input("scale", ValueType::real, {2});
+    const ScanResult result =
+        scan(std::move(body), std::array{start, steps, logical_not(less(steps, 1))}, {},
+             std::array{factor}, {.length = 40, .alive_carry = 2});
+    for (const Var carry : result.carries) single.output(carry);
+    const Graph graph = vmap(single, std::vector<std::size_t>{0, 1, 2});
+    std::vector<Tensor> inputs = inputs_of(graph, GetParam());
+    for (std::size_t i = 0; i < inputs[1].elements.size(); ++i)
+        inputs[1].elements[i] = static_cast<double>(i * 7 % 32);
+    const auto reference = make_reference_backend(Precision::f32);
+    const auto backend = make_cpu_backend({.math = Math::strict, .poison = true});
+    expect_equal(evaluate(*backend, graph, GetParam(), inputs),
+                 evaluate(*reference, graph, GetParam(), inputs), 3);
 }
 
 TEST(TransposedScan, CompilesRotationsOfRotations) {

@@ -162,6 +162,8 @@ TEST(DoublePole, ATestOfManyStartsNeedsTheFirstOneToHold) {
     const auto failed =
         testing::evaluate_one(*backend, *longer, genome, {.phase = Phase::champion});
     EXPECT_EQ(failed.fitness, 0.0);
+    EXPECT_LT(failed.env_steps, 2000) << "the other starts are not run";
+    EXPECT_THAT(failed.per_sample, ::testing::Each(0.0));
 }
 
 /// Velocity of the cart after one reaction to an output.
