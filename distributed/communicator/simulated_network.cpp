@@ -1,24 +1,19 @@
 #include "cambrian/distributed/communicator/simulated_network.hpp"
 
-#include <pthread.h>
-#include <sched.h>
 #include <time.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <exception>
 #include <map>
-#include <mutex>
+#include <optional>
 #include <set>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "cambrian/distributed/communicator/fiber.hpp"
 #include "cambrian/distributed/communicator/polling.hpp"
 #include "cambrian/engine/core/clock.hpp"
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/thread_pool.hpp"
 
 namespace cambrian::distributed {
 
@@ -38,65 +33,50 @@ double seconds_of(Clock::duration duration) {
     return std::chrono::duration<double>(duration).count();
 }
 
-/// Says one thread that it is its turn: unlike std::binary_semaphore, it never spins.
-class Signal {
-  public:
-    void give() {
-        const std::lock_guard lock(mutex_);
-        given_ = true;
-        changed_.notify_one();
-    }
-    void await() {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return given_; });
-        given_ = false;
-    }
-
-  private:
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    bool given_ = false;
-};
-
-/// What this thread computes, in time.
+/// What this thread computes, in time: what passes, without what the system gives to others. The
+/// system is asked where others can have been, which takes as long as to handle a small message.
 class Stopwatch {
   public:
-    Stopwatch() {
-        for (int i = 0; i < 16; ++i) {
-            restart();
-            account_ = std::min(account_, processor_time() - mark_);
-        }
-    }
     void restart() {
         begun_ = std::chrono::steady_clock::now();
-        mark_ = processor_time();
+        if (begun_ - marked_ > longest_unmarked) {
+            mark();
+            begun_ = std::chrono::steady_clock::now();
+        }
     }
-    /// Quickly, and too much where the system has others run in between.
+    /// Too much where the system has others run in between.
     [[nodiscard]] Clock::duration estimate() const {
         return std::chrono::steady_clock::now() - begun_;
     }
-    /// By the system's account. To ask for it takes as long as to handle a small message: without
-    /// that.
-    [[nodiscard]] Clock::duration exact() const {
-        const Clock::duration computed = std::min(processor_time() - mark_, estimate());
-        return std::max(computed - account_, Clock::duration{0});
+    [[nodiscard]] Clock::duration exact() {
+        const Clock::duration passed = estimate();
+        if (passed < shortest_turn) return passed;
+        const Time marked = marked_;
+        const Clock::duration account = account_;
+        mark();
+        return std::clamp(account_ - account - (begun_ - marked), Clock::duration{0}, passed);
     }
 
   private:
-    static Clock::duration processor_time() {
+    /// No system lets another program have a processor for less.
+    static constexpr microseconds shortest_turn{20};
+    static constexpr microseconds longest_unmarked{1000};
+
+    void mark() {
         timespec time{};
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-        return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+        account_ = std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+        marked_ = std::chrono::steady_clock::now();
     }
 
     Time begun_{};
-    Clock::duration mark_{};
-    Clock::duration account_ = std::chrono::seconds(1);
+    Time marked_{};              ///< When the system was asked last,
+    Clock::duration account_{};  ///< and what it said.
 };
 
 }  // namespace
 
-/// What all ranks share. No lock: only the rank that runs looks at it.
+/// What all ranks share.
 struct SimulatedNetwork::State {
     explicit State(const NetworkCosts& all_costs) : costs(all_costs) {}
 
@@ -104,8 +84,8 @@ struct SimulatedNetwork::State {
     std::vector<std::unique_ptr<Rank>> ranks;
     std::set<std::pair<Time, int>> waiting;  ///< Who goes on when.
     std::vector<Time> processors;            ///< When each is free; none: they are not shared.
-    Signal ended;
-    int processor = std::max(sched_getcpu(), 0);  ///< Of this machine, on which all run.
+    Fiber* thread = nullptr;                 ///< Goes on when all have come to their ends.
+    Stopwatch stopwatch;                     ///< Of the rank that runs.
 };
 
 /// One rank: its clock, its link and what has been sent to it.
@@ -119,27 +99,24 @@ class SimulatedNetwork::Rank final : public VirtualTime {
     [[nodiscard]] int size() const { return static_cast<int>(state_.ranks.size()); }
     [[nodiscard]] double busy_seconds() const {
         const bool runs = VirtualTime::current() == this;
-        return busy_ + (runs ? seconds_of(stopwatch_.exact()) : 0.0);
+        return busy_ + (runs ? seconds_of(state_.stopwatch.exact()) : 0.0);
     }
 
-    /// Waits for its first turn, on the thread that is to be this rank's.
-    void begin() {
-        // Turns change hands faster on one processor.
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET(static_cast<std::size_t>(state_.processor), &one);
-        pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
-        take_turn();
+    /// Says what it does when its first turn has come.
+    void prepare(std::function<void(Rank& self)> body) {
+        fiber_.emplace([this, body = std::move(body)]() -> Fiber& {
+            go_on();
+            body(*this);
+            return state_.waiting.empty() ? *state_.thread : first(state_);
+        });
     }
-    /// It does nothing any more.
-    void end() { give_turn(); }
-    /// It has no thread: nobody waits for it.
-    void leave() { state_.waiting.erase({wake_, rank_}); }
-    /// Begins with the rank that is first.
-    static void start(State& state) { next(state).turn_.give(); }
+    /// Whoever has the next turn.
+    static Fiber& first(const State& state) {
+        return *state.ranks[static_cast<std::size_t>(state.waiting.begin()->second)]->fiber_;
+    }
 
     // VirtualTime
-    [[nodiscard]] Time now() const override { return local_ + stopwatch_.estimate(); }
+    [[nodiscard]] Time now() const override { return local_ + state_.stopwatch.estimate(); }
     void sleep(Clock::duration time) override {
         settle();
         if (beside_) {
@@ -171,7 +148,7 @@ class SimulatedNetwork::Rank final : public VirtualTime {
         state_.ranks[static_cast<std::size_t>(to)]->arrive(
             link_out_ + duration_of(state_.costs.latency), transfer,
             {rank_, kind, std::move(payload)});
-        stopwatch_.restart();  // What stands in for a network is no work of the rank.
+        state_.stopwatch.restart();  // What stands in for a network is no work of the rank.
     }
 
     std::optional<Message> receive(microseconds patience) {
@@ -206,10 +183,10 @@ class SimulatedNetwork::Rank final : public VirtualTime {
 
     /// Its clock shows `local_` again.
     void settle() {
-        const Clock::duration computed = stopwatch_.exact();
+        const Clock::duration computed = state_.stopwatch.exact();
         local_ += computed;
         busy_ += beside_ ? 0.0 : seconds_of(computed);
-        stopwatch_.restart();
+        state_.stopwatch.restart();
     }
     /// A cost that is not measured.
     void pass(double seconds) {
@@ -234,7 +211,7 @@ class SimulatedNetwork::Rank final : public VirtualTime {
         arrivals_.erase(arrivals_.begin());
         pass(state_.costs.per_message);
         last_activity_ = local_;
-        stopwatch_.restart();
+        state_.stopwatch.restart();
         return message;
     }
     /// When a rank that looks now and then sees what has come at a time.
@@ -260,20 +237,16 @@ class SimulatedNetwork::Rank final : public VirtualTime {
         }
         wait_until(time);
         if (state_.waiting.begin()->second != rank_) {
-            next(state_).turn_.give();
-            take_turn();
-        } else {
-            go_on();
+            VirtualTime* const own = VirtualTime::exchange(nullptr);
+            fiber_->switch_to(first(state_));
+            VirtualTime::exchange(own);
         }
+        go_on();
     }
     void wait_until(Time time) {
         state_.waiting.erase({wake_, rank_});
         wake_ = time;
         state_.waiting.insert({wake_, rank_});
-    }
-    void take_turn() {
-        turn_.await();
-        go_on();
     }
     void go_on() {
         state_.waiting.erase({wake_, rank_});
@@ -283,26 +256,15 @@ class SimulatedNetwork::Rank final : public VirtualTime {
             time = std::max(time, *processor_);
         }
         local_ = time;
-        stopwatch_.restart();
-    }
-    void give_turn() {
-        if (state_.waiting.empty()) {
-            state_.ended.give();
-        } else {
-            next(state_).turn_.give();
-        }
-    }
-    static Rank& next(State& state) {
-        return *state.ranks[static_cast<std::size_t>(state.waiting.begin()->second)];
+        state_.stopwatch.restart();
     }
 
     State& state_;
     int rank_;
-    Signal turn_;
+    std::optional<Fiber> fiber_;
     double busy_ = 0.0;
     // Its clock shows `local_`, and what it has computed since then.
     Time local_;
-    Stopwatch stopwatch_;
     bool beside_ = false;
     Time* processor_ = nullptr;  ///< On which it runs, where they are shared.
     Time wake_{};
@@ -350,47 +312,20 @@ SimulatedNetwork::~SimulatedNetwork() = default;
 
 void SimulatedNetwork::run(const std::function<void(Communicator& communicator)>& rank) {
     std::vector<std::exception_ptr> failures(state_->ranks.size());
-    std::vector<std::thread> threads;
-    threads.reserve(state_->ranks.size());
-    std::exception_ptr refused;
-    const auto start = [&](Rank* own) {
-        threads.push_back(start_thread([&rank, &failures, &refused, own] {
-            own->begin();
+    for (const auto& own : state_->ranks) {
+        own->prepare([&](Rank& self) {
             try {
-                if (refused) {
-                    return own->end();  // Not all ranks are there, so none begins.
-                }
-                const VirtualTime::Scope scope(*own);
-                Communicator communicator(std::make_unique<SimulatedCommunicator<Rank>>(*own));
+                const VirtualTime::Scope scope(self);
+                Communicator communicator(std::make_unique<SimulatedCommunicator<Rank>>(self));
                 rank(communicator);
             } catch (...) {
-                failures[static_cast<std::size_t>(own->rank())] = std::current_exception();
+                failures[static_cast<std::size_t>(self.rank())] = std::current_exception();
             }
-            own->end();
-        }));
-    };
-    for (const auto& own : state_->ranks) {
-        try {
-            if (!refused) {
-                start(own.get());
-            }
-        } catch (const Error&) {
-            refused = std::current_exception();
-        }
-        if (refused) {
-            own->leave();
-        }
+        });
     }
-    if (!threads.empty()) {
-        Rank::start(*state_);
-        state_->ended.await();
-    }
-    for (std::thread& thread : threads) {
-        thread.join();
-    }
-    if (refused) {
-        std::rethrow_exception(refused);
-    }
+    Fiber thread;
+    state_->thread = &thread;
+    thread.switch_to(Rank::first(*state_));
     for (const std::exception_ptr& failure : failures) {
         if (failure) {
             std::rethrow_exception(failure);

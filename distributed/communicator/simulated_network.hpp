@@ -27,8 +27,8 @@ class SimulatedNetwork {
     SimulatedNetwork(const SimulatedNetwork&) = delete;
     SimulatedNetwork& operator=(const SimulatedNetwork&) = delete;
 
-    /// Runs every rank to its end, each on a thread of its own. Once. Rethrows what the lowest rank
-    /// threw.
+    /// Runs every rank to its end, all on this thread. Once. Rethrows what the lowest rank threw.
+    /// Throws DeviceError before any begins: there is no memory for their stacks.
     void run(const std::function<void(Communicator& communicator)>& rank);
 
     /// Seconds that a rank's processor has been busy with it so far, but for what it did beside

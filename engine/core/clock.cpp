@@ -1,6 +1,7 @@
 #include "cambrian/engine/core/clock.hpp"
 
 #include <thread>
+#include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
 
@@ -30,6 +31,10 @@ void Clock::sleep(duration time) {
 
 VirtualTime* VirtualTime::current() {
     return of_this_thread();
+}
+
+VirtualTime* VirtualTime::exchange(VirtualTime* next) {
+    return std::exchange(of_this_thread(), next);
 }
 
 VirtualTime::Scope::Scope(VirtualTime& time) {

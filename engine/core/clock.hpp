@@ -33,6 +33,9 @@ class VirtualTime {
 
     /// That of the thread that asks; null where its time is real.
     [[nodiscard]] static VirtualTime* current();
+    /// Gives this thread another one, or none; → the one before. For who has several take turns on
+    /// one thread.
+    static VirtualTime* exchange(VirtualTime* next);
 
     /// This thread goes by a virtual time while it lives.
     class Scope {
