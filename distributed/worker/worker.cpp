@@ -17,13 +17,14 @@
 #include "cambrian/distributed/protocol/message.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/distributed/worker/compute_thread.hpp"
+#include "cambrian/distributed/worker/coordinator_watch.hpp"
 #include "cambrian/distributed/worker/genome_answers.hpp"
 #include "cambrian/distributed/worker/pending_shards.hpp"
 #include "cambrian/distributed/worker/rank_log.hpp"
+#include "cambrian/distributed/worker/remaking_budget.hpp"
 #include "cambrian/engine/core/clock.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
-#include "cambrian/evolve/runs/run_status.hpp"
 
 namespace cambrian::distributed {
 
@@ -33,11 +34,6 @@ using std::chrono::microseconds;
 
 constexpr std::uint32_t shards_in_flight = 2;
 constexpr microseconds idle_patience{50'000};
-
-constexpr double max_remakes = 1e9;
-/// So many times as much where weights lie on a backend: whoever is asked for them is at work
-/// there.
-constexpr double backend_share = 5.0;
 
 double seconds(Clock::duration duration) {
     return std::chrono::duration<double>(duration).count();
@@ -62,9 +58,8 @@ class Worker {
                      !inherits_learning(experiment), first_generations(experiment.changes),
                      shard_evaluator_.makes_on_backend()},
                     shard_evaluator_.variation(), shard_evaluator_.genomes(), threads_),
-          heard_(reign.epoch > 0 && lock_excludes),
-          lock_excludes_(lock_excludes),
-          remakes_per_birth_(limits.remaking_share > 0.0 ? max_remakes : 0.0),
+          watch_(experiment, limits_, log_, reign.epoch > 0 && lock_excludes, lock_excludes),
+          remaking_(limits),
           compute_(shard_evaluator_) {}
 
     /// Into this rank's log: whoever starts a job only sees what the coordinator says.
@@ -107,7 +102,7 @@ class Worker {
                 continue;
             }
             const std::size_t births = result->genomes.size();
-            note_speed(*result);
+            remaking_.note(*result);
             follower_.keep(*result->round, result->births, std::move(result->genomes));
             evaluated_ += births;
             result->cost.vary += result->remaking;
@@ -119,21 +114,6 @@ class Worker {
             ask(room, std::move(ready));
             between_.communicate += seconds(Clock::now() - start);
         }
-    }
-
-    void note_speed(const JobResult& result) {
-        const auto births = static_cast<double>(result.genomes.size());
-        if (births == 0.0 || result.cost.vary <= 0.0) {
-            return;
-        }
-        double seconds_of_one = result.cost.vary / births;
-        if (result.remade > 0) {
-            seconds_of_one =
-                std::max(seconds_of_one, result.remaking / static_cast<double>(result.remade));
-        }
-        const double share =
-            limits_.remaking_share * (result.genomes.front()->on_host() ? 1.0 : backend_share);
-        remakes_per_birth_ = share * result.cost.evaluate / births / seconds_of_one;
     }
 
     void report_failure(const JobResult& result) {
@@ -178,8 +158,7 @@ class Worker {
             log_.line(fmt::format("ignored a message from {}", source));
             return;
         }
-        silence_ = 0.0;
-        heard_ = true;
+        watch_.hear();
         switch (message.kind) {
             case MessageKind::shard:
                 begin_log();
@@ -198,7 +177,7 @@ class Worker {
             case MessageKind::heartbeat:
                 reign_.epoch = decode_message<Heartbeat>(message.payload, source).epoch;
                 if (reign_.epoch > 0) {
-                    probe_lock();
+                    watch_.probe_lock();
                 }
                 return;
             default:
@@ -210,38 +189,8 @@ class Worker {
     /// There is work: the run is not that of another who was refused.
     void begin_log() {
         log_.begin();
-        probe_lock();
-        say_whether_locks_exclude();
-    }
-
-    /// While the coordinator lives and holds the lock: whether that can be seen here. Until it was
-    /// seen once, each word of it is an occasion: a file system may be slow to show it.
-    void probe_lock() {
-        if (lock_excludes_ || experiment_.distribution.takeover == Takeover::never) {
-            return;
-        }
-        try {
-            lock_excludes_ = holder_of_run(experiment_.directory).has_value();
-            why_not_ = "the system says that nobody holds it";
-        } catch (const InputError& error) {
-            why_not_ = error.what();
-        }
-    }
-
-    void say_whether_locks_exclude() {
-        if (why_not_.empty() || lock_excludes_ == said_that_locks_exclude_) {
-            return;
-        }
-        said_that_locks_exclude_ = lock_excludes_;
-        if (lock_excludes_) {
-            log_.line("this rank sees the lock now, and may follow a coordinator that dies");
-            return;
-        }
-        log_.line(fmt::format(
-            "this rank will not follow a coordinator that dies (the lock of {} means nothing "
-            "here: {}) put run.directory on a file system that all hosts see and whose locks "
-            "they share",
-            experiment_.directory.string(), why_not_));
+        watch_.probe_lock();
+        watch_.say_whether_locks_exclude();
     }
 
     /// Genomes that another rank lacks, from what lies here.
@@ -393,10 +342,8 @@ class Worker {
                 "generation) check that every rank runs the same program");
         }
         held_.insert(order.shard);
-        const double affordable = remakes_per_birth_ * static_cast<double>(births.size());
         MissingParents missing = follower_.missing_parents(
-            *round, births, static_cast<std::size_t>(std::min(affordable, max_remakes)),
-            !order.children.empty());
+            *round, births, remaking_.remakes(births.size()), !order.children.empty());
         between_.remade += missing.remade + missing.remakes.recipes.size();
         if (!missing.remakes.recipes.empty()) {
             compute_.remake(follower_, round, std::move(missing.remakes));
@@ -529,60 +476,18 @@ class Worker {
         // A process that was suspended has heard nothing either, so no gap counts for much.
         const double passed = std::min(seconds(now - std::exchange(last_time_, now)),
                                        std::clamp(lease / heartbeats_in_a_lease, 0.1, 1.0));
-        silence_ += passed;
+        watch_.pass(passed);
         since_heartbeat_ += passed;
         if (since_heartbeat_ >= lease / heartbeats_in_a_lease) {
             since_heartbeat_ = 0.0;
-            if (!heard_) {
-                watch_start();
-            }
+            watch_.look_at_lock();
             send(communicator_, reign_.rank, Heartbeat{{held_.begin(), held_.end()}, 0});
         }
-        check_silence();
+        watch_.check_silence(reign_);
         watch_requests();
         if (interrupt_.load() != 0) {
             farewell_ += passed;
             stopped_ = stopped_ || farewell_ > farewell_seconds;
-        }
-    }
-
-    /// Before its first word only the lock shows that a coordinator lives.
-    void watch_start() {
-        bool held = false;
-        try {
-            held = holder_of_run(experiment_.directory).has_value();
-        } catch (const InputError&) {
-            return;  // Its patience ends the wait.
-        }
-        looks_at_free_lock_ = held ? 0 : looks_at_free_lock_ + 1;
-        seen_held_ = seen_held_ || held;
-        constexpr int certain = 2;
-        if (seen_held_ && looks_at_free_lock_ >= certain) {
-            throw CoordinatorLost(
-                fmt::format("the coordinator ended before its first word (the lock of {} was held, "
-                            "and is free) start the run again with --continue",
-                            experiment_.directory.string()),
-                std::nullopt, true);
-        }
-    }
-
-    /// A coordinator that lives answers every heartbeat, whatever else it does.
-    void check_silence() const {
-        const double lease = experiment_.distribution.lease_seconds;
-        if (heard_ && silence_ > std::max(limits_.silence_seconds, lease)) {
-            throw CoordinatorLost(
-                fmt::format("the coordinator has been silent for a lease, {:.3g} seconds (it "
-                            "died or is stuck; distributed.lease_seconds is {:g}) resume the run "
-                            "from its last checkpoint",
-                            silence_, lease),
-                reign_, lock_excludes_);
-        }
-        if (!heard_ && silence_ > limits_.first_contact_seconds) {
-            throw CoordinatorLost(
-                fmt::format("the coordinator has not spoken for {:.3g} seconds (it died or is "
-                            "slow to begin) resume the run, or start it again",
-                            silence_),
-                std::nullopt, lock_excludes_);
         }
     }
 
@@ -605,15 +510,9 @@ class Worker {
     std::shared_ptr<const void> retired_;
     std::set<std::uint64_t> held_;  ///< Shards on this rank: waiting or with the compute thread.
     std::uint64_t evaluated_ = 0;
-    bool heard_;          ///< The coordinator has spoken, or must soon.
-    bool lock_excludes_;  ///< See CoordinatorLost.
-    bool said_that_locks_exclude_ = true;
-    bool seen_held_ = false;      ///< Before the first word, and how often it was free
-    int looks_at_free_lock_ = 0;  ///< since.
-    std::string why_not_;         ///< What the last look at the lock showed.
-    double remakes_per_birth_;    ///< That take a small share of its evaluation.
-    ShardCost between_;           ///< What the next result tells besides its own.
-    double silence_ = 0.0;
+    CoordinatorWatch watch_;
+    RemakingBudget remaking_;
+    ShardCost between_;  ///< What the next result tells besides its own.
     double since_heartbeat_ = 0.0;
     double farewell_ = 0.0;
     bool stopped_ = false;
