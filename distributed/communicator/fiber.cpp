@@ -1,11 +1,11 @@
 #include "cambrian/distributed/communicator/fiber.hpp"
 
 #include <cxxabi.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -96,7 +96,7 @@ Fiber::Fiber(std::function<Fiber&()> body) : state_(std::make_unique<State>()) {
     state_->context.uc_stack.ss_sp = state_->stack->memory();
     state_->context.uc_stack.ss_size = stack_bytes;
     state_->context.uc_link = nullptr;
-    const auto self = reinterpret_cast<std::uintptr_t>(this);
+    const auto self = std::bit_cast<std::uintptr_t>(this);
     // makecontext() hands on numbers of 32 bits.
     makecontext(&state_->context, reinterpret_cast<void (*)()>(&Fiber::begin), 2,
                 static_cast<unsigned>(std::uint64_t{self} >> 32U), static_cast<unsigned>(self));
@@ -115,7 +115,7 @@ void Fiber::switch_to(Fiber& next) {
 }
 
 void Fiber::begin(unsigned high, unsigned low) {
-    auto* const self = reinterpret_cast<Fiber*>(
+    auto* const self = std::bit_cast<Fiber*>(
         static_cast<std::uintptr_t>(std::uint64_t{high} << 32U | std::uint64_t{low}));
     self->state_->sanitized.enter();
     self->state_->runs = true;
