@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -40,18 +43,18 @@ class EliteStrategy final : public Strategy {
     [[nodiscard]] BirthId first_birth() const override {
         return generation_ * ids_.stride + ids_.offset;
     }
-    [[nodiscard]] std::span<const Member> parent_pool() const override { return parent_pool_; }
+    [[nodiscard]] std::span<const Member> parent_pool() const override { return *parent_pool_; }
 
     [[nodiscard]] Birth birth(std::uint64_t position) const override {
         CAMBRIAN_EXPECT(position < size_);
         const BirthId id = first_birth() + position;
-        if (parent_pool_.empty()) {
+        if (parent_pool_->empty()) {
             return {.id = id, .recipe = Recipe::sample, .parents = {}, .island = island_};
         }
         if (carries(position)) {
             return {.id = id,
                     .recipe = Recipe::carry,
-                    .parents = {parent_at(parent_pool_, position)},
+                    .parents = {parent_at(*parent_pool_, position)},
                     .island = island_};
         }
         return {.id = id,
@@ -76,7 +79,7 @@ class EliteStrategy final : public Strategy {
     }
 
     [[nodiscard]] bool carries(std::uint64_t position) const override {
-        return position < std::min<std::uint64_t>(elites_, parent_pool_.size());
+        return position < std::min<std::uint64_t>(elites_, parent_pool_->size());
     }
 
     [[nodiscard]] Decision decide(const Scores& scores, ThreadPool& threads) const override;
@@ -86,17 +89,23 @@ class EliteStrategy final : public Strategy {
                                                     bool extinct) const override;
     [[nodiscard]] std::vector<std::byte> save() const override;
     [[nodiscard]] std::unique_ptr<Strategy> load(std::span<const std::byte> bytes) const override;
+    [[nodiscard]] Hash128 digest() const override;
 
   private:
     /// The member that a position becomes.
     [[nodiscard]] Member survivor(std::uint32_t position, double fitness) const {
         const BirthId id = first_birth() + position;
-        return {id, carries(position) ? parent_pool_[position].origin : id, fitness};
+        return {id, carries(position) ? (*parent_pool_)[position].origin : id, fitness};
     }
     [[nodiscard]] std::span<const Member> parents() const {
-        return std::span(parent_pool_).first(std::min<std::size_t>(parents_, parent_pool_.size()));
+        return std::span(*parent_pool_)
+            .first(std::min<std::size_t>(parents_, parent_pool_->size()));
     }
     void check_pool() const;
+    void write(ArchiveWriter& writer) const;
+    void set_pool(std::vector<Member> pool) {
+        parent_pool_ = std::make_shared<const std::vector<Member>>(std::move(pool));
+    }
 
     std::uint64_t seed_;
     std::uint64_t size_;
@@ -110,7 +119,9 @@ class EliteStrategy final : public Strategy {
     IdSpace ids_;
     RandomKey select_key_;
     std::uint64_t generation_ = 0;
-    std::vector<Member> parent_pool_;  // best first; empty before the first valid score
+    // Best first; empty before the first valid score. States of one generation share it.
+    std::shared_ptr<const std::vector<Member>> parent_pool_ =
+        std::make_shared<const std::vector<Member>>();
     Restarts restarts_;
 };
 
@@ -121,8 +132,8 @@ Decision EliteStrategy::decide(const Scores& scores, ThreadPool&) const {
 
 std::unique_ptr<Strategy> EliteStrategy::apply(std::span<const std::byte> decision) const {
     auto next = std::make_unique<EliteStrategy>(*this);
-    std::vector<Member>& pool = next->parent_pool_;
-    pool.clear();
+    std::vector<Member> pool;
+    pool.reserve(pool_size_);
     for (const Survivor& one : read_best(decision, pool_size_, size_, generation_)) {
         pool.push_back(survivor(one.position, one.fitness));
     }
@@ -134,6 +145,7 @@ std::unique_ptr<Strategy> EliteStrategy::apply(std::span<const std::byte> decisi
         next->restarts_.due(pool.front().fitness, generation_, selection_.restart_after)) {
         pool.clear();
     }
+    next->set_pool(std::move(pool));
     ++next->generation_;
     next->check_pool();
     return next;
@@ -142,12 +154,25 @@ std::unique_ptr<Strategy> EliteStrategy::apply(std::span<const std::byte> decisi
 std::unique_ptr<Strategy> EliteStrategy::receive(std::span<const Member> immigrants,
                                                  bool extinct) const {
     auto next = std::make_unique<EliteStrategy>(*this);
-    next->parent_pool_ = with_immigrants(parent_pool_, immigrants, pool_size_, extinct);
+    next->set_pool(with_immigrants(*parent_pool_, immigrants, pool_size_, extinct));
     return next;
 }
 
 std::vector<std::byte> EliteStrategy::save() const {
     ArchiveWriter writer;
+    write(writer);
+    return writer.take();
+}
+
+Hash128 EliteStrategy::digest() const {
+    RunningHash hash;
+    ArchiveWriter writer(hash);
+    write(writer);
+    writer.finish();
+    return hash.hash();
+}
+
+void EliteStrategy::write(ArchiveWriter& writer) const {
     writer.write(elite_format);
     writer.write(seed_);
     writer.write(size_);
@@ -162,17 +187,16 @@ std::vector<std::byte> EliteStrategy::save() const {
     writer.write(generation_);
     writer.write(restarts_.record);
     writer.write(restarts_.improved);
-    write_members(writer, parent_pool_);
-    return writer.take();
+    write_members(writer, *parent_pool_);
 }
 
 /// Members come from the last generation, best first.
 void EliteStrategy::check_pool() const {
-    check_members(parent_pool_, generation_ - 1);
+    check_members(*parent_pool_, generation_ - 1);
     const auto last = [this](const Member& member) {
         return generation_ > 0 && member.birth / ids_.stride == generation_ - 1;
     };
-    if (!std::ranges::all_of(parent_pool_, last)) {
+    if (!std::ranges::all_of(*parent_pool_, last)) {
         refuse_state(generation_ - 1, "a member is of another one");
     }
 }
@@ -206,7 +230,7 @@ std::unique_ptr<Strategy> EliteStrategy::load(std::span<const std::byte> bytes) 
     reader.read(other->generation_);
     reader.read(other->restarts_.record);
     reader.read(other->restarts_.improved);
-    other->parent_pool_ = read_members(reader, pool_size_);
+    other->set_pool(read_members(reader, pool_size_));
     reader.finish();
     other->check_pool();
     return other;

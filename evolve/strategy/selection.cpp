@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "cambrian/engine/core/error.hpp"
@@ -158,14 +159,18 @@ std::vector<Member> with_immigrants(std::vector<Member> pool, std::span<const Me
 }
 
 void write_members(ArchiveWriter& writer, std::span<const Member> pool) {
-    std::vector<std::byte> bytes(pool.size() * member_bytes);
-    std::byte* at = bytes.data();
-    for (const Member& member : pool) {
-        little_endian::put(at, member.birth);
-        little_endian::put(at, member.origin);
-        little_endian::put(at, member.fitness);
+    constexpr std::size_t at_once = 64;
+    writer.write(std::uint64_t{pool.size() * member_bytes});
+    for (std::size_t first = 0; first < pool.size(); first += at_once) {
+        std::array<std::byte, at_once * member_bytes> bytes;
+        std::byte* at = bytes.data();
+        for (const Member& member : pool.subspan(first, std::min(at_once, pool.size() - first))) {
+            little_endian::put(at, member.birth);
+            little_endian::put(at, member.origin);
+            little_endian::put(at, member.fitness);
+        }
+        writer.append(std::span(bytes.data(), at));
     }
-    writer.write(std::span<const std::byte>(bytes));
 }
 
 std::vector<Member> read_members(ArchiveReader& reader, std::size_t most) {

@@ -30,10 +30,12 @@ inline constexpr std::uint32_t scales_shift = 5;
 /// fields.
 inline constexpr const char* rules_mark = "*";
 
-/// Collects values into bytes through a cereal archive.
+/// Collects values into bytes through a cereal archive, or hands these on to a hash.
 class ArchiveWriter {
   public:
     ArchiveWriter();
+    /// @param hash lives as long, and has all bytes after finish().
+    explicit ArchiveWriter(RunningHash& hash);
     ~ArchiveWriter();
     ArchiveWriter(const ArchiveWriter&) = delete;
     ArchiveWriter& operator=(const ArchiveWriter&) = delete;
@@ -52,10 +54,14 @@ class ArchiveWriter {
     void write(std::span<const float> values);
     void write(std::span<const double> values);
     void write(std::span<const std::byte> bytes);
+    /// Bytes whose count, or that of all like them, was written before.
+    void append(std::span<const std::byte> bytes);
     void write(const AnyLayer& layer);
     void write(const LayerFormats& formats);
     void write(const Blueprint& blueprint);
+    /// Contract: none went to a hash.
     [[nodiscard]] std::vector<std::byte> take();
+    void finish();
 
   private:
     struct State;

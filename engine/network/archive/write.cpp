@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
 
@@ -14,32 +15,40 @@ namespace cambrian {
 class ByteOutputArchive
     : public cereal::OutputArchive<ByteOutputArchive, cereal::AllowEmptyClassElision> {
   public:
-    ByteOutputArchive()
-        : cereal::OutputArchive<ByteOutputArchive, cereal::AllowEmptyClassElision>(this) {}
+    /// @param hash gets the bytes where there is one.
+    explicit ByteOutputArchive(RunningHash* hash = nullptr)
+        : cereal::OutputArchive<ByteOutputArchive, cereal::AllowEmptyClassElision>(this),
+          bytes_{little_endian_mark},
+          hash_(hash) {}
 
     /// Numbers of so many bytes each.
     template <std::size_t width>
     void save(const void* numbers, std::size_t bytes) {
-        begin();
         const auto* const from = static_cast<const std::byte*>(numbers);
         const auto before = static_cast<std::ptrdiff_t>(bytes_.size());
         bytes_.insert(bytes_.end(), from, from + bytes);
         if constexpr (width > 1 && std::endian::native != std::endian::little)
             for (auto at = bytes_.begin() + before; at != bytes_.end(); at += width)
                 std::reverse(at, at + width);
+        if (hash_ != nullptr && bytes_.size() >= at_once) hand_on();
     }
     /// What follows is another archive.
     [[nodiscard]] std::vector<std::byte> take() {
-        begin();
-        return std::exchange(bytes_, {});
+        CAMBRIAN_EXPECT(hash_ == nullptr);
+        return std::exchange(bytes_, {little_endian_mark});
+    }
+    void hand_on() {
+        CAMBRIAN_EXPECT(hash_ != nullptr);
+        hash_->add(bytes_);
+        bytes_.clear();
     }
 
   private:
-    void begin() {
-        if (bytes_.empty()) bytes_.push_back(little_endian_mark);
-    }
+    /// So few stay in the first-level cache.
+    static constexpr std::size_t at_once = 4096;
 
     std::vector<std::byte> bytes_;
+    RunningHash* hash_;
 };
 
 /// What cereal calls for each number.
@@ -50,6 +59,8 @@ void CEREAL_SAVE_FUNCTION_NAME(ByteOutputArchive& archive, const Number& number)
 }
 
 struct ArchiveWriter::State {
+    explicit State(RunningHash* hash = nullptr) : archive(hash) {}
+
     ByteOutputArchive archive;
 
     template <class Element>
@@ -60,6 +71,7 @@ struct ArchiveWriter::State {
 };
 
 ArchiveWriter::ArchiveWriter() : state_(std::make_unique<State>()) {}
+ArchiveWriter::ArchiveWriter(RunningHash& hash) : state_(std::make_unique<State>(&hash)) {}
 ArchiveWriter::~ArchiveWriter() = default;
 
 void ArchiveWriter::write(std::uint8_t value) {
@@ -100,6 +112,10 @@ void ArchiveWriter::write(std::span<const double> values) {
 }
 void ArchiveWriter::write(std::span<const std::byte> bytes) {
     state_->array(bytes);
+}
+
+void ArchiveWriter::append(std::span<const std::byte> bytes) {
+    state_->archive.save<1>(bytes.data(), bytes.size());
 }
 
 void ArchiveWriter::write(const AnyLayer& layer) {
@@ -184,6 +200,10 @@ void ArchiveWriter::write(const Blueprint& blueprint) {
 
 std::vector<std::byte> ArchiveWriter::take() {
     return state_->archive.take();
+}
+
+void ArchiveWriter::finish() {
+    state_->archive.hand_on();
 }
 
 }  // namespace cambrian
