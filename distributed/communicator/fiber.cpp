@@ -81,7 +81,8 @@ struct Fiber::State {
     std::unique_ptr<Stack> stack;  ///< None: the thread's own.
     SanitizedFiber sanitized;
     Exceptions exceptions;
-    bool runs = false;  ///< It has begun, and has not come to its end.
+    enum class Stage : std::uint8_t { waits, runs, ended };
+    Stage stage = Stage::waits;  ///< Of the body.
 };
 
 Fiber::Fiber() : state_(std::make_unique<State>()) {
@@ -103,13 +104,13 @@ Fiber::Fiber(std::function<Fiber&()> body) : state_(std::make_unique<State>()) {
 }
 
 Fiber::~Fiber() {
-    CAMBRIAN_EXPECT(!state_->runs);
+    CAMBRIAN_EXPECT(state_->stage != State::Stage::runs);
 }
 
 void Fiber::switch_to(Fiber& next) {
     State& to = *next.state_;
     state_->exceptions = Exceptions::exchange(to.exceptions);
-    state_->sanitized.leave(to.sanitized);
+    state_->sanitized.leave(to.sanitized, state_->stage == State::Stage::ended);
     swapcontext(&state_->context, &to.context);
     state_->sanitized.enter();
 }
@@ -118,9 +119,9 @@ void Fiber::begin(unsigned high, unsigned low) {
     auto* const self = std::bit_cast<Fiber*>(
         static_cast<std::uintptr_t>(std::uint64_t{high} << 32U | std::uint64_t{low}));
     self->state_->sanitized.enter();
-    self->state_->runs = true;
+    self->state_->stage = State::Stage::runs;
     Fiber& next = self->state_->body();
-    self->state_->runs = false;
+    self->state_->stage = State::Stage::ended;
     self->switch_to(next);
 }
 

@@ -45,8 +45,9 @@ class SanitizedFiber {
         memory_ = memory;
         bytes_ = bytes;
     }
-    void leave(const SanitizedFiber& next) {
-        __sanitizer_start_switch_fiber(&fake_stack_, next.memory_, next.bytes_);
+    /// @param ended nobody comes back.
+    void leave(const SanitizedFiber& next, bool ended) {
+        __sanitizer_start_switch_fiber(ended ? nullptr : &fake_stack_, next.memory_, next.bytes_);
     }
     void enter() {
         __sanitizer_finish_switch_fiber(fake_stack_, nullptr, nullptr);
@@ -67,7 +68,7 @@ class SanitizedFiber {
         fiber_ = __tsan_create_fiber(0);
         owned_ = true;
     }
-    static void leave(const SanitizedFiber& next) {
+    static void leave(const SanitizedFiber& next, bool) {
         __tsan_switch_to_fiber(next.fiber_, 0);
     }
     static void enter() {}
@@ -79,7 +80,7 @@ class SanitizedFiber {
     ~SanitizedFiber() = default;
     static void adopt_thread() {}
     static void create(const void*, std::size_t) {}
-    static void leave(const SanitizedFiber&) {}
+    static void leave(const SanitizedFiber&, bool) {}
     static void enter() {}
 #endif
 };

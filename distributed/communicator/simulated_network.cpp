@@ -48,13 +48,11 @@ class Stopwatch {
     [[nodiscard]] Clock::duration estimate() const {
         return std::chrono::steady_clock::now() - begun_;
     }
-    [[nodiscard]] Clock::duration exact() {
+    [[nodiscard]] Clock::duration exact() const {
         const Clock::duration passed = estimate();
         if (passed < shortest_turn) return passed;
-        const Time marked = marked_;
-        const Clock::duration account = account_;
-        mark();
-        return std::clamp(account_ - account - (begun_ - marked), Clock::duration{0}, passed);
+        const Clock::duration computed = processor_time() - account_ - (begun_ - marked_);
+        return std::clamp(computed, Clock::duration{0}, passed);
     }
 
   private:
@@ -62,10 +60,13 @@ class Stopwatch {
     static constexpr microseconds shortest_turn{20};
     static constexpr microseconds longest_unmarked{1000};
 
-    void mark() {
+    static Clock::duration processor_time() {
         timespec time{};
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-        account_ = std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+        return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+    }
+    void mark() {
+        account_ = processor_time();
         marked_ = std::chrono::steady_clock::now();
     }
 
@@ -325,7 +326,9 @@ void SimulatedNetwork::run(const std::function<void(Communicator& communicator)>
     }
     Fiber thread;
     state_->thread = &thread;
+    VirtualTime* const own = VirtualTime::exchange(nullptr);
     thread.switch_to(Rank::first(*state_));
+    VirtualTime::exchange(own);
     for (const std::exception_ptr& failure : failures) {
         if (failure) {
             std::rethrow_exception(failure);

@@ -66,7 +66,7 @@ class Environment {
     /// network output real [episodes, outputs]
     [[nodiscard]] virtual EnvironmentStep step(std::span<const Var> state, Var output) const = 0;
     /// What episodes are worth, real [episodes], by the state they ended in and the sums of their
-    /// rewards.
+    /// rewards. Of a test that does not begin, see Solution::tests, it is asked, too.
     [[nodiscard]] virtual Var score(std::span<const Var>, Var returns) const { return returns; }
     /// The fitness of a network, rank 0, from the scores of its episodes.
     [[nodiscard]] virtual Var fitness(Var scores) const { return mean_all(scores); }

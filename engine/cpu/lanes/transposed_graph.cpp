@@ -211,10 +211,11 @@ class TransposedWriter {
 
     bool write_step(const Node& node, std::span<const ElementRows* const> operands) {
         std::vector<ElementRows> results;
-        for (std::uint32_t r = 0; r < node.result_count; ++r) {
+        for (std::uint32_t r = 0; r < node.result_count; ++r)
             results.push_back(place_result(ValueId{node.first_result + r}));
-            result_.elements_ += static_cast<std::int64_t>(results.back().size());
-        }
+        std::size_t largest = results.front().size();
+        for (const ElementRows* operand : operands) largest = std::max(largest, operand->size());
+        result_.elements_ += static_cast<std::int64_t>(largest);
         std::unique_ptr<Kernel> kernel =
             make_transposed_kernel({graph_, node, results, operands, inputs_.strides, math_});
         if (!kernel) return false;

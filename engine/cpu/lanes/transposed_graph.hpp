@@ -38,7 +38,7 @@ class TransposedGraph {
     /// Rows of temporaries.
     [[nodiscard]] std::int64_t temporaries() const { return temporaries_; }
     [[nodiscard]] std::size_t slots() const { return slots_; }
-    /// Of the values that kernels compute; 0 where none does.
+    /// Of the largest value that a kernel reads or computes; 0 where there is none.
     [[nodiscard]] std::int64_t mean_elements() const {
         return kernels_.empty() ? 0 : elements_ / static_cast<std::int64_t>(kernels_.size());
     }
@@ -78,7 +78,7 @@ class TransposedGraph {
 
     std::vector<std::unique_ptr<Kernel>> kernels_;
     std::int64_t temporaries_ = 0;
-    std::int64_t elements_ = 0;  ///< Of all results.
+    std::int64_t elements_ = 0;  ///< Of all kernels' largest values.
     std::size_t inputs_ = 0;
     std::size_t slots_ = 0;
     std::vector<bool> stays_;  ///< One for each input.

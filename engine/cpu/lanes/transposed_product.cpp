@@ -28,7 +28,7 @@ struct Rounded {
 };
 
 /// The sums of `columns` elements of one line, for `vectors` vectors of individuals from `first`
-/// on. Loads after the last individual read words of the next row, which are not stored.
+/// on. Rows are whole vectors.
 template <class Sum, bool shared, std::size_t columns, std::size_t vectors>
 [[gnu::always_inline]] inline void tile(const Operands& rows, std::int64_t k, float* result,
                                         std::int64_t count, std::int64_t first) {
@@ -52,13 +52,8 @@ template <class Sum, bool shared, std::size_t columns, std::size_t vectors>
     }
     unrolled<columns>([&](auto c) __attribute__((always_inline)) {
         float* const to = result + static_cast<std::int64_t>(c.value) * count + first;
-        unrolled<vectors>([&](auto v) __attribute__((always_inline)) {
-            const std::int64_t left = count - first - lane(v);
-            if (left >= lanes)
-                store(to + lane(v), sums[c][v]);
-            else if (left > 0)
-                store_first(to + lane(v), sums[c][v], left);
-        });
+        unrolled<vectors>([&](auto v)
+                              __attribute__((always_inline)) { store(to + lane(v), sums[c][v]); });
     });
 }
 
@@ -69,8 +64,9 @@ void line(const Operands& rows, std::int64_t k, float* result, std::int64_t coun
     std::int64_t first = 0;
     for (; first + lane(vectors) <= count; first += lane(vectors))
         tile<Sum, shared, columns, vectors>(rows, k, result, count, first);
-    for (; first < count; first += lane(2))
+    for (; first + lane(2) <= count; first += lane(2))
         tile<Sum, shared, columns, 2>(rows, k, result, count, first);
+    if (first < count) tile<Sum, shared, columns, 1>(rows, k, result, count, first);
 }
 
 template <class Sum, bool shared>
