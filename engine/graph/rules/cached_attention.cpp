@@ -5,6 +5,7 @@
 #include "cambrian/engine/graph/builders/activation.hpp"
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
 #include "cambrian/engine/graph/builders/contraction.hpp"
+#include "cambrian/engine/graph/builders/index.hpp"
 #include "cambrian/engine/graph/builders/movement.hpp"
 #include "cambrian/engine/graph/builders/reduce.hpp"
 #include "cambrian/engine/graph/rules/op_rules.hpp"
