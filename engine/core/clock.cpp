@@ -38,12 +38,12 @@ VirtualTime* VirtualTime::exchange(VirtualTime* next) {
 }
 
 VirtualTime::Scope::Scope(VirtualTime& time) {
-    CAMBRIAN_EXPECT(of_this_thread() == nullptr);
-    of_this_thread() = &time;
+    const VirtualTime* const before = exchange(&time);
+    CAMBRIAN_EXPECT(before == nullptr);
 }
 
 VirtualTime::Scope::~Scope() {
-    of_this_thread() = nullptr;
+    exchange(nullptr);
 }
 
 }  // namespace cambrian

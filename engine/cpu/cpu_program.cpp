@@ -48,7 +48,7 @@ std::int64_t block_size(const PlanTree& tree, const Graph& graph) {
 std::int64_t even_block(std::int64_t population, std::int64_t blocks, std::int64_t largest) {
     const std::int64_t even = (population + blocks - 1) / blocks;
     if (even < 16 * lanes) return even;
-    return std::min(largest, (even + lanes - 1) / lanes * lanes);
+    return std::min(largest, whole_vectors(even));
 }
 
 }  // namespace

@@ -30,6 +30,11 @@ using HalfVector [[gnu::vector_size(16)]] = float;
 /// Whether multiply_add rounds once. The bits of fast math depend on it.
 constexpr bool fuses_multiply_add = CAMBRIAN_AVX2 == 1;
 
+/// Words of the vectors that so many words take.
+constexpr std::int64_t whole_vectors(std::int64_t words) {
+    return (words + lanes - 1) / lanes * lanes;
+}
+
 /// First word of a vector of a row.
 constexpr std::int64_t lane(std::size_t vector) {
     return static_cast<std::int64_t>(vector) * lanes;

@@ -28,10 +28,6 @@ constexpr std::int64_t steps_unwatched = 4;
 // Columns are moved together where one in so many has.
 constexpr std::int64_t min_share_that_leaves = 8;
 
-constexpr std::int64_t whole_vectors(std::int64_t count) {
-    return (count + lanes - 1) / lanes * lanes;
-}
-
 /// What enters or leaves the body at a step, or what all steps see.
 struct Port {
     BufferView ref;              ///< Of the operand or result.

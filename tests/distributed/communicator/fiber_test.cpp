@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "cambrian/distributed/communicator/fiber_sanitizer.hpp"
 #include "cambrian/engine/core/error.hpp"
 
 namespace cambrian::distributed {
@@ -84,7 +85,7 @@ TEST(Fiber, HasExceptionsOfItsOwn) {
 }
 
 TEST(Fiber, SaysThatItHasNoMemory) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if CAMBRIAN_ADDRESS_SANITIZER || CAMBRIAN_THREAD_SANITIZER
     GTEST_SKIP() << "a sanitizer needs memory of its own";
 #endif
     rlimit before{};
