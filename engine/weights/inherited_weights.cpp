@@ -130,13 +130,14 @@ void write_source(const WeightDraws& draws, const WeightPiece& piece, const Weig
     const auto second = [&] { return part(parents.second, piece.other, piece.count); };
     switch (piece.source) {
         case WeightSource::first:
-            std::ranges::copy(first(), weights.begin());
+            std::copy_n(first().data(), weights.size(), weights.data());
             break;
         case WeightSource::second:
-            std::ranges::copy(second(), weights.begin());
+            std::copy_n(second().data(), weights.size(), weights.data());
             break;
         case WeightSource::literal:
-            std::ranges::copy(part(parents.literals, piece.from, piece.count), weights.begin());
+            std::copy_n(part(parents.literals, piece.from, piece.count).data(), weights.size(),
+                        weights.data());
             break;
         case WeightSource::blend:
             blend(blend_share(sums.of(piece), draws.share), first(), second(), weights);

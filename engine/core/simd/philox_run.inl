@@ -3,6 +3,7 @@
 
 using Vector = Lanes::Vector;
 constexpr std::size_t lane_count = sizeof(Vector) / sizeof(std::uint64_t);
+constexpr std::size_t at_once = 2 * lane_count;
 
 struct Blocks {
     Vector c0, c1, c2, c3;
@@ -16,11 +17,11 @@ CAMBRIAN_TARGET [[gnu::always_inline]] inline void next_round(Blocks& blocks, st
               (product_0 >> 32U) ^ blocks.c3 ^ key_1, product_0};
 }
 
-/// philox_block for run_blocks blocks in a row.
-CAMBRIAN_TARGET inline void philox_run(Words& words, std::uint64_t first_block, std::uint64_t id,
-                                       std::uint64_t key) {
-    static_assert(run_blocks % (2 * lane_count) == 0);
-    for (std::size_t i = 0; i < run_blocks; i += 2 * lane_count) {
+/// philox_block for so many blocks in a row, a multiple of at_once.
+CAMBRIAN_TARGET inline void philox_run(Words& words, std::size_t blocks, std::uint64_t first_block,
+                                       std::uint64_t id, std::uint64_t key) {
+    static_assert(run_blocks % at_once == 0);
+    for (std::size_t i = 0; i < blocks; i += at_once) {
         Vector block;
         for (std::size_t lane = 0; lane < lane_count; ++lane) block[lane] = first_block + i + lane;
         const Vector next = block + lane_count;

@@ -1,6 +1,7 @@
 #include "cambrian/engine/core/random.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/elementary.hpp"
@@ -45,27 +46,6 @@ constexpr std::size_t run_blocks = 64;
 using Words = std::array<std::array<std::uint32_t, run_blocks>, 4>;
 using Values = std::array<std::array<float, run_blocks>, 4>;
 
-/// philox_block for blocks in a row, in lanes of 32 bits: faster for few of them.
-void philox_few(Words& words, std::size_t blocks, std::uint64_t first_block, std::uint64_t id,
-                std::uint64_t key) {
-    for (std::size_t i = 0; i < blocks; ++i) {
-        // Two halves of a 64-bit counter, written so that it stays in 32-bit lanes.
-        const std::uint32_t low = low_word(first_block) + static_cast<std::uint32_t>(i);
-        const std::uint32_t carry = low < low_word(first_block) ? 1U : 0U;
-        words[0][i] = low;
-        words[1][i] = high_word(first_block) + carry;
-        words[2][i] = low_word(id);
-        words[3][i] = high_word(id);
-    }
-    for (std::size_t i = 0; i < blocks; ++i) {
-        const auto block = philox_block({words[0][i], words[1][i], words[2][i], words[3][i]}, key);
-        words[0][i] = block[0];
-        words[1][i] = block[1];
-        words[2][i] = block[2];
-        words[3][i] = block[3];
-    }
-}
-
 namespace narrow {
 using Lanes = WordLanes;
 #define CAMBRIAN_TARGET
@@ -94,7 +74,10 @@ struct NormalPair {
     return 0.0F - 2.0F * elementary::log_inside(open);
 }
 [[gnu::always_inline]] inline float radius_of(float square) {
-    return square > 0.0F ? elementary::sqrt_inside(square) : 0.0F;
+    // By a mask: a branch would keep loops from being vector code.
+    const std::uint32_t kept = square > 0.0F ? ~0U : 0U;
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(elementary::sqrt_inside(square)) &
+                                kept);
 }
 [[gnu::always_inline]] inline NormalPair turned(float radius, std::uint32_t second) {
     const float turn = uniform_from_bits(second);
@@ -126,27 +109,17 @@ enum class Distribution : std::uint8_t { uniform, normal };
     }
 }
 
-/// Less than a run, such as a small network takes: cut to whole vectors.
-void fill_short(Distribution distribution, std::span<float> out, std::uint64_t first_block,
-                std::uint64_t id, std::uint64_t key) {
-    Words words;
-    Values values;
-    const std::size_t blocks = std::min((out.size() + 31) / 32 * 8, run_blocks);
-    philox_few(words, blocks, first_block, id, key);
-    convert_run(distribution, values, words, blocks);
+/// What whole blocks and the rest of one have of `values`.
+[[gnu::always_inline]] inline void put_in_order(const Values& values, std::span<float> out) {
     const std::size_t whole = out.size() / 4;
-    for (std::size_t i = 0; i < whole; ++i) {
-        for (std::size_t word = 0; word < 4; ++word) {
-            out[4 * i + word] = values[word][i];
-        }
-    }
-    for (std::size_t rest = 4 * whole; rest < out.size(); ++rest) {
+    for (std::size_t i = 0; i < whole; ++i)
+        for (std::size_t word = 0; word < 4; ++word) out[4 * i + word] = values[word][i];
+    for (std::size_t rest = 4 * whole; rest < out.size(); ++rest)
         out[rest] = values[rest % 4][whole];
-    }
 }
 
-/// @param run_of philox_run of one width.
-template <class RunOf>
+/// @param run_of philox_run of one width, which takes multiples of `at_once` blocks.
+template <std::size_t at_once, class RunOf>
 [[gnu::always_inline]] inline void fill_all(Distribution distribution, std::span<float> out,
                                             std::uint64_t first_block, std::uint64_t id,
                                             std::uint64_t key, RunOf run_of) {
@@ -155,17 +128,16 @@ template <class RunOf>
     Values values;
     std::size_t done = 0;
     for (; done + run <= out.size(); done += run) {
-        run_of(words, first_block + done / 4, id, key);
+        run_of(words, run_blocks, first_block + done / 4, id, key);
         convert_run(distribution, values, words, run_blocks);
-        for (std::size_t i = 0; i < run_blocks; ++i) {
-            for (std::size_t word = 0; word < 4; ++word) {
-                out[done + 4 * i + word] = values[word][i];
-            }
-        }
+        put_in_order(values, out.subspan(done, run));
     }
-    if (done < out.size()) {
-        fill_short(distribution, out.subspan(done), first_block + done / 4, id, key);
-    }
+    const std::span<float> rest = out.subspan(done);
+    if (rest.empty()) return;
+    const std::size_t blocks = (rest.size() + 4 * at_once - 1) / (4 * at_once) * at_once;
+    run_of(words, blocks, first_block + done / 4, id, key);
+    convert_run(distribution, values, words, blocks);
+    put_in_order(values, rest);
 }
 
 using Fill = void (*)(Distribution distribution, std::span<float> out, std::uint64_t first_block,
@@ -173,7 +145,7 @@ using Fill = void (*)(Distribution distribution, std::span<float> out, std::uint
 
 void fill_plain(Distribution distribution, std::span<float> out, std::uint64_t first_block,
                 std::uint64_t id, std::uint64_t key) {
-    fill_all(distribution, out, first_block, id, key, narrow::philox_run);
+    fill_all<narrow::at_once>(distribution, out, first_block, id, key, narrow::philox_run);
 }
 
 #ifdef __x86_64__
@@ -181,7 +153,7 @@ void fill_plain(Distribution distribution, std::span<float> out, std::uint64_t f
 [[gnu::target("avx512f")]] void fill_wide(Distribution distribution, std::span<float> out,
                                           std::uint64_t first_block, std::uint64_t id,
                                           std::uint64_t key) {
-    fill_all(distribution, out, first_block, id, key, wide::philox_run);
+    fill_all<wide::at_once>(distribution, out, first_block, id, key, wide::philox_run);
 }
 #endif
 
@@ -197,11 +169,6 @@ Fill chosen_fill() {
 void fill_runs(Distribution distribution, std::span<float> out, std::uint64_t first_block,
                std::uint64_t id, std::uint64_t key) {
     static const Fill fill = chosen_fill();
-    // What a small network takes is not worth waking the wide units for.
-    if (out.size() < 4 * run_blocks) {
-        fill_short(distribution, out, first_block, id, key);
-        return;
-    }
     fill(distribution, out, first_block, id, key);
 }
 

@@ -12,6 +12,9 @@
 namespace cambrian::cpu::bytecode {
 
 constexpr std::int64_t block = 4;
+/// Weights of a population are read once each and in turn, in stretches too short for a processor
+/// to foresee: so many are asked for ahead of their use.
+constexpr std::int64_t weights_ahead = 2048;
 
 /// `blocks` blocks of four outputs: to[output] = 0 + Σ_k x[k] w[k] for every row, in ascending k,
 /// plus the bias after the weights of the block. Blocks are `stride` words apart.
@@ -21,9 +24,11 @@ void product_tile(const RowsOfOne<lanes>& words, const float* x, const float* we
     if constexpr (lanes == 1) {
         // A single row: the four outputs of a block are the lanes.
         Vector<4> sums[static_cast<std::size_t>(blocks)]{};
-        for (std::int64_t k = 0; k < in; ++k)
+        for (std::int64_t k = 0; k < in; ++k) {
+            prefetch(weights + weights_ahead + blocks * block * k);
             for (std::int64_t b = 0; b < blocks; ++b)
                 sums[b] = sums[b] + load<4>(weights + b * stride + block * k) * x[k];
+        }
         for (std::int64_t b = 0; b < blocks; ++b) {
             if constexpr (bias) sums[b] = sums[b] + load<4>(weights + b * stride + block * in);
             store<4>(to + block * b, sums[b]);

@@ -9,6 +9,8 @@ namespace cambrian {
 namespace {
 
 constexpr std::int64_t block = 4;
+/// Each number of a population is read and written once: asked for so far ahead of its use.
+constexpr std::int64_t numbers_ahead = 1024;
 
 std::int64_t no_weights(std::int64_t, std::int64_t) {
     return 0;
@@ -36,7 +38,11 @@ void pack_matrix(const float* matrix, std::int64_t in, std::int64_t out, float* 
     for (; row + block <= out; row += block, to += stride) {
         const float* const rows = matrix + row * in;
         std::int64_t k = 0;
-        for (; k + block <= in; k += block) cpu::transpose_block(rows + k, in, to + block * k);
+        for (; k + block <= in; k += block) {
+            cpu::prefetch(rows + numbers_ahead + block * k);
+            cpu::prefetch(to + numbers_ahead + block * k);
+            cpu::transpose_block(rows + k, in, to + block * k);
+        }
         for (; k < in; ++k)
             for (std::int64_t j = 0; j < block; ++j) to[block * k + j] = rows[j * in + k];
     }
@@ -48,8 +54,10 @@ void pack_matrix(const float* matrix, std::int64_t in, std::int64_t out, float* 
 
 /// A vector in fours, `stride` words apart, padded with zeros.
 void pack_vector(const float* vector, std::int64_t out, float* to, std::int64_t stride) {
-    for (std::int64_t row = 0; row < out; row += block, to += stride)
-        for (std::int64_t j = 0; j < block; ++j) to[j] = row + j < out ? vector[row + j] : 0.0F;
+    std::int64_t row = 0;
+    for (; row + block <= out; row += block, to += stride) std::copy_n(vector + row, block, to);
+    if (row == out) return;
+    for (std::int64_t j = 0; j < block; ++j) to[j] = row + j < out ? vector[row + j] : 0.0F;
 }
 
 void pack_nothing(const BytecodeWeights&) {}
