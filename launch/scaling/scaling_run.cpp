@@ -69,6 +69,12 @@ class MarkingReporter final : public distributed::Reporter {
     const Traffic& traffic_;
 };
 
+/// Of a generation of all islands.
+std::uint64_t births_of(const ScalingRun& run) {
+    return run.experiment.population.size *
+           std::max<std::uint64_t>(run.experiment.islands.count, 1);
+}
+
 ScalingResult result_of(const ScalingRun& run, int ranks, const std::vector<Mark>& marks) {
     const Mark& first = marks.at(static_cast<std::size_t>(run.warm_up) - 1);
     const Mark& last = marks.back();
@@ -79,9 +85,7 @@ ScalingResult result_of(const ScalingRun& run, int ranks, const std::vector<Mark
     for (int rank = 0; rank < ranks; ++rank) capacity += 1.0 / run.slowness(rank, ranks);
     const double seconds = std::chrono::duration<double>(last.time - first.time).count();
     const auto generations = static_cast<double>(last.report.generation - first.report.generation);
-    const auto births =
-        generations * static_cast<double>(run.experiment.population.size *
-                                          std::max<std::uint64_t>(run.experiment.islands.count, 1));
+    const double births = generations * static_cast<double>(births_of(run));
     const auto evaluations =
         static_cast<double>(last.report.evaluations - first.report.evaluations);
     const double busy = last.busy - first.busy;
@@ -132,6 +136,22 @@ double thread_seconds() {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
+/// Bytes that a rank comes to hold for each birth of a generation.
+constexpr std::size_t bytes_of_birth = 72;
+
+/// Has the heap hold as much memory that was used before, as that of a rank on a machine of its own
+/// does after its first generations. Here one rank would be charged for pages that all use.
+void use_memory(std::size_t bytes) {
+    constexpr std::size_t block = std::size_t{256} << 10U;
+    constexpr std::size_t page = 4096;
+    std::vector<std::unique_ptr<std::byte[]>> blocks(bytes / block);
+    for (auto& one : blocks) {
+        one = std::make_unique_for_overwrite<std::byte[]>(block);
+        for (std::size_t i = 0; i < block; i += page)
+            static_cast<volatile std::byte&>(one[i]) = std::byte{0};
+    }
+}
+
 }  // namespace
 
 double ScalingRun::slowness(int rank, int ranks) const {
@@ -142,6 +162,7 @@ double ScalingRun::slowness(int rank, int ranks) const {
 
 ScalingResult simulate(const ScalingRun& run, int ranks, const distributed::NetworkCosts& costs,
                        const std::atomic<int>& interrupt) {
+    use_memory(bytes_of_birth * static_cast<std::size_t>(ranks) * births_of(run));
     distributed::SimulatedNetwork network(ranks, costs);
     ScalingResult result;
     network.run([&](distributed::Communicator& communicator) {
