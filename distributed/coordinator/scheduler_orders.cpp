@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -18,8 +17,6 @@ namespace {
 /// How long another rank may take to hand over genomes, as a share of a lease.
 constexpr double fetching_share = 0.25;
 constexpr std::chrono::microseconds fetching_patience{200};
-/// Ranks that the coordinator tells of a new round itself; more tell each other.
-constexpr std::size_t ranks_told_at_once = 16;
 
 }  // namespace
 
@@ -141,16 +138,13 @@ RoundEnd Scheduler::spread(const Record& record, bool goes_on) {
             end.ranks.push_back(static_cast<std::uint32_t>(rank));
         }
     }
-    const auto root = static_cast<std::size_t>(std::sqrt(static_cast<double>(end.ranks.size())));
-    const std::size_t first = std::min(std::max(root, ranks_told_at_once), end.ranks.size());
-    end.first = static_cast<std::uint32_t>(first);
     if (goes_on) {
         end.shares = first_shares(end.ranks);
         end.absent = crew().absent;
     }
     const Payload bytes = encode_message(end);
-    for (std::size_t i = 0; i < first; ++i) {
-        communicator_.send(static_cast<int>(end.ranks[i]), RoundEnd::kind, bytes);
+    for (const std::uint32_t rank : end.first()) {
+        communicator_.send(static_cast<int>(rank), RoundEnd::kind, bytes);
     }
     communicator_.push(RoundEnd::kind);
     return end;

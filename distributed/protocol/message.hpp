@@ -83,20 +83,21 @@ struct ShardOrder {
     bool operator==(const ShardOrder&) const = default;
 };
 
-/// A round is over: what leads to the next one. The first ranks hear it from the coordinator and
-/// pass it on as it is.
+/// A round is over: what leads to the next one. Ranks are the nodes of a tree: the first hear it
+/// from the coordinator, and each passes it on as it is.
 struct RoundEnd {
     static constexpr MessageKind kind = MessageKind::round_end;
     std::uint64_t epoch = 0;  ///< Of the coordinator, see Reign.
     Record record;
-    std::vector<std::uint32_t> ranks{};  ///< That wait for it.
-    std::uint32_t first = 0;             ///< So many of them hear it first.
+    std::vector<std::uint32_t> ranks{};  ///< That wait for it, in ascending order.
     /// How many births of the next round each of them begins with, see first_share(): the shard
     /// with that index of the generation. Empty: they wait for orders.
     std::vector<FirstShare> shares{};
     std::vector<std::uint32_t> absent{};  ///< Ranks that answer nobody.
+    /// Those that hear it first.
+    [[nodiscard]] std::span<const std::uint32_t> first() const;
     /// Those that a rank passes it on to.
-    [[nodiscard]] std::vector<std::uint32_t> after(std::uint32_t rank) const;
+    [[nodiscard]] std::span<const std::uint32_t> after(std::uint32_t rank) const;
     bool operator==(const RoundEnd&) const = default;
 };
 

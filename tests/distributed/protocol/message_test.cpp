@@ -43,7 +43,7 @@ ShardOrder some_order() {
 }
 
 RoundEnd some_round_end() {
-    return {3, {4, {std::byte{1}}, {{5, 1}, {9, 0}}}, {6, 7, 8}, 2, {{4, 1}, {0, 0}, {5, 1}}, {1}};
+    return {3, {4, {std::byte{1}}, {{5, 1}, {9, 0}}}, {6, 7, 8}, {{4, 1}, {0, 0}, {5, 1}}, {1}};
 }
 
 const GenomeReply some_reply{{{std::byte{1}}}, {{1, 0, {0.5F, -2.0F}}}, {3}};
@@ -87,16 +87,29 @@ TEST(Message, SharesOfOtherRanksAreRefused) {
                  InputError);
 }
 
-TEST(Message, TheFirstToHearOfARoundPassItOnToAll) {
-    RoundEnd end{0, {}, {3, 4, 5, 6, 7, 9}, 2};
-    EXPECT_THAT(end.after(3), testing::ElementsAre(5U, 7U));
-    EXPECT_THAT(end.after(4), testing::ElementsAre(6U, 9U));
-    EXPECT_THAT(end.after(5), testing::IsEmpty());
-    EXPECT_THAT(end.after(8), testing::IsEmpty());
-    end.first = 100;
-    EXPECT_THAT(end.after(3), testing::IsEmpty());
-    end.first = 0;
-    EXPECT_THAT(end.after(3), testing::IsEmpty());
+TEST(Message, WhoHearsOfARoundPassesItOnUntilAllHaveHeardOnce) {
+    for (const std::uint32_t count : {0U, 1U, 10U, 11U, 110U, 111U, 1023U}) {
+        RoundEnd end;
+        for (std::uint32_t rank = 0; rank < count; ++rank) end.ranks.push_back(3 * rank + 1);
+        std::vector<std::uint32_t> heard(end.first().begin(), end.first().end());
+        std::size_t most = heard.size();
+        for (std::size_t i = 0; i < heard.size(); ++i) {
+            const auto others = end.after(heard[i]);
+            most = std::max(most, others.size());
+            heard.insert(heard.end(), others.begin(), others.end());
+        }
+        std::ranges::sort(heard);
+        EXPECT_EQ(heard, end.ranks);
+        EXPECT_LE(most, 10U);
+        EXPECT_THAT(end.after(0), testing::IsEmpty());
+    }
+}
+
+TEST(Message, RanksThatWouldPassARoundOnForEverAreRefused) {
+    RoundEnd end = some_round_end();
+    end.ranks.front() = end.ranks.back();
+    EXPECT_THROW(static_cast<void>(decode_message<RoundEnd>(encode_message(end), "rank 1")),
+                 InputError);
 }
 
 template <typename T>
@@ -106,7 +119,7 @@ std::uint64_t body_hash(const T& message) {
 }
 
 // Other bytes need another version of the frame: ranks of two builds must not misread each other.
-TEST(Message, BytesAreThoseOfFrameVersion14) {
+TEST(Message, BytesAreThoseOfFrameVersion15) {
     EXPECT_EQ(body_hash(some_handshake), 0xBFA4126CEDA5BEDF);
     EXPECT_EQ(body_hash(some_request()), 0xA429DB427565C608);
     EXPECT_EQ(body_hash(some_order()), 0xA1E885CF58A33A4B);
@@ -119,10 +132,10 @@ TEST(Message, BytesAreThoseOfFrameVersion14) {
     EXPECT_EQ(body_hash(ShardFailure{5, "it threw", true}), 0x9C97B01324286604);
     EXPECT_EQ(body_hash(Stop{"the run has ended"}), 0x7B70B35FECD17A2A);
     const std::vector<std::byte> frame = encode_message(Stop{});
-    EXPECT_EQ(body_hash(some_round_end()), 0xCB66131DA08F691E);
+    EXPECT_EQ(body_hash(some_round_end()), 0xD52E4F32ED2953FC);
     EXPECT_EQ(body_hash(InitialReply{{{std::byte{1}}, {std::byte{2}, std::byte{3}}}}),
               0xB73D05B6A4AEDE58);
-    EXPECT_EQ(frame[4], std::byte{14});
+    EXPECT_EQ(frame[4], std::byte{15});
 }
 
 TEST(Message, AReplyTellsEachGenomeOnceAndNoMoreStructuresThanGenomes) {

@@ -57,12 +57,15 @@ ShardOrder order_of(const Round& round, std::uint64_t shard) {
     return order;
 }
 
+/// The rank of another worker, one that rank 1 passes on to what all are told.
+constexpr int another = 11;
+
 /// A worker in a thread of its own; the test plays rank 0.
 class PlayedCoordinator {
   public:
     explicit PlayedCoordinator(const Experiment& experiment)
         : communicator_(network_.communicator(0)),
-          third_(network_.communicator(2)),
+          third_(network_.communicator(another)),
           worker_([this, &experiment] {
               Communicator communicator = network_.communicator(1);
               const auto backend = make_cpu_backend({});
@@ -99,7 +102,7 @@ class PlayedCoordinator {
     std::optional<T> hear() {
         return hear<T>(communicator_);
     }
-    /// The same for rank 2.
+    /// The same for the other worker.
     template <typename T>
     std::optional<T> third_hears() {
         return hear<T>(third_);
@@ -116,7 +119,7 @@ class PlayedCoordinator {
         return std::nullopt;
     }
 
-    RecordedNetwork network_{3};
+    RecordedNetwork network_{another + 1};
     Communicator communicator_;
     Communicator third_;
     std::string failure_;
@@ -202,7 +205,7 @@ TEST_F(WorkerTest, AGenomeThatIsGoneEndsTheWaitWithoutAFailure) {
 }
 
 TEST_F(WorkerTest, AsksTheRankThatHasTheGenome) {
-    round_ = second_round(experiment_, 2);
+    round_ = second_round(experiment_, another);
     PlayedCoordinator coordinator(experiment_);
     ASSERT_TRUE(coordinator.hear<Request>());
     coordinator.say(order_of(*round_, 1));
@@ -211,7 +214,7 @@ TEST_F(WorkerTest, AsksTheRankThatHasTheGenome) {
 }
 
 TEST_F(WorkerTest, AsksTheCoordinatorForWhatAnotherRankDoesNotGive) {
-    round_ = second_round(experiment_, 2);
+    round_ = second_round(experiment_, another);
     for (const bool silent : {true, false}) {
         PlayedCoordinator coordinator(experiment_);
         ASSERT_TRUE(coordinator.hear<Request>());
@@ -230,11 +233,11 @@ TEST_F(WorkerTest, AsksTheCoordinatorForWhatAnotherRankDoesNotGive) {
 }
 
 TEST_F(WorkerTest, DoesNotAskARankThatAnswersNobody) {
-    round_ = second_round(experiment_, 2);
+    round_ = second_round(experiment_, another);
     PlayedCoordinator coordinator(experiment_);
     ASSERT_TRUE(coordinator.hear<Request>());
     ShardOrder order = order_of(*round_, 1);
-    order.absent = {2};
+    order.absent = {another};
     coordinator.say(order);
     coordinator.say(answer_to(*coordinator.hear<GenomeRequest>()));
     expect_result(coordinator, 1);
@@ -286,7 +289,8 @@ TEST_F(WorkerTest, FollowsARoundThatAnotherRankTellsItAndPassesItOn) {
     order.generation = 1;
     coordinator.say(order);
     const auto births = static_cast<std::uint32_t>(round_->strategy->births());
-    const RoundEnd end{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {1, 2}, 1};
+    RoundEnd end{0, {0, decision_of_founders(experiment_), {{births, 1}}}};
+    for (std::uint32_t rank = 1; rank <= another; ++rank) end.ranks.push_back(rank);
     RoundEnd former = end;
     former.epoch = 7;
     coordinator.say_as_third(former);  // Of another coordinator: it does not count.
@@ -301,7 +305,7 @@ TEST_F(WorkerTest, BeginsARoundWithItsFirstShareUnasked) {
     ASSERT_TRUE(coordinator.hear<Request>());
     const auto births = static_cast<std::uint32_t>(round_->strategy->births());
     RoundEnd end{
-        0, {0, decision_of_founders(experiment_), {{births, 1}}}, {2, 1}, 2, {{7, 0}, {1, 0}}};
+        0, {0, decision_of_founders(experiment_), {{births, 1}}}, {0, 1}, {{7, 0}, {1, 0}}};
     coordinator.say_as_third(end);
     const std::uint64_t shard = first_shard_of(1) + 1;
     expect_result(coordinator, shard);
@@ -320,7 +324,7 @@ TEST_F(WorkerTest, DoesAFirstShareOnceThatIsOrderedToo) {
     coordinator.say(order);
     const auto births = static_cast<std::uint32_t>(round_->strategy->births());
     coordinator.say_as_third(
-        RoundEnd{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {1}, 1, {{1, 0}}});
+        RoundEnd{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {1}, {{1, 0}}});
     expect_result(coordinator, first_shard_of(1));
     coordinator.say(order_of(*round_, 2));
     expect_result(coordinator, 2);
@@ -335,7 +339,7 @@ TEST_F(WorkerTest, TakesItsFirstShareAlsoWhereAnOrderHasLedItToTheRound) {
     expect_result(coordinator, first_shard_of(1) + 5);
     const auto births = static_cast<std::uint32_t>(round_->strategy->births());
     coordinator.say_as_third(
-        RoundEnd{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {1}, 1, {{1, 0}}});
+        RoundEnd{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {1}, {{1, 0}}});
     expect_result(coordinator, first_shard_of(1));
 }
 
@@ -348,7 +352,7 @@ TEST_F(WorkerTest, DoesAFirstShareOnceThatItHearsOfAfterItsAnswer) {
     expect_result(coordinator, first_shard_of(1));
     const auto births = static_cast<std::uint32_t>(round_->strategy->births());
     coordinator.say_as_third(
-        RoundEnd{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {1}, 1, {{1, 0}}});
+        RoundEnd{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {1}, {{1, 0}}});
     coordinator.say(order_of(*round_, first_shard_of(1) + 3));
     expect_result(coordinator, first_shard_of(1) + 3);
 }
@@ -365,8 +369,8 @@ TEST_F(WorkerTest, FollowsARoundWhoseEndHasOvertakenTheOneBefore) {
     const Record next{1, second->strategy->decide(scores, threads), {{evaluated, 1}}};
     PlayedCoordinator coordinator(experiment_);
     ASSERT_TRUE(coordinator.hear<Request>());
-    coordinator.say_as_third(RoundEnd{0, next, {1}, 1, {{1, 0}}});
-    coordinator.say_as_third(RoundEnd{0, first, {1}, 1});
+    coordinator.say_as_third(RoundEnd{0, next, {1}, {{1, 0}}});
+    coordinator.say_as_third(RoundEnd{0, first, {1}});
     // It begins the third: what was made in the second it lacks.
     const auto request = coordinator.hear<GenomeRequest>();
     ASSERT_TRUE(request);
