@@ -23,7 +23,7 @@ namespace {
 
 /// By position: the rank that has the first parent (0 for founders), or nobody where the birth is
 /// not evaluated.
-std::vector<std::uint32_t> ranks_of_parents(const Round& round, bool reevaluate,
+UnsetVector<std::uint32_t> ranks_of_parents(const Round& round, bool reevaluate,
                                             ThreadPool& threads, const Foresight& foresight) {
     const evolve::Strategy& strategy = *round.strategy;
     const std::size_t members = round.holders.size();
@@ -40,7 +40,7 @@ std::vector<std::uint32_t> ranks_of_parents(const Round& round, bool reevaluate,
         const evolve::Parents parents = strategy.birth(position).parents;
         return parents.empty() ? 0 : round.holders.at(index_of(parents.front().place));
     };
-    std::vector<std::uint32_t> ranks(strategy.births());
+    UnsetVector<std::uint32_t> ranks(strategy.births());
     // Where one rank has all there is no need to draw who the parents are.
     const bool several = std::ranges::adjacent_find(round.holders, std::ranges::not_equal_to()) !=
                          round.holders.end();
@@ -56,7 +56,7 @@ std::vector<std::uint32_t> ranks_of_parents(const Round& round, bool reevaluate,
 }
 
 /// Positions sorted by rank, those of one rank as they were, and the ranges of all ranks.
-void sort_positions(std::span<const std::uint32_t> ranks, std::vector<std::uint32_t>& order,
+void sort_positions(std::span<const std::uint32_t> ranks, UnsetVector<std::uint32_t>& order,
                     std::vector<OrderRange>& zones) {
     std::uint32_t most = 0;
     for (const std::uint32_t rank : ranks) {
@@ -94,8 +94,8 @@ std::vector<MemberSource> sources_of(std::span<const evolve::Member> members, co
         }
     }
     const std::uint64_t births = told.strategy->births();
-    const auto position_of = [&](const evolve::Member& member) {
-        return member.birth - told.strategy->first_birth();
+    const auto position_of = [first = told.strategy->first_birth()](const evolve::Member& member) {
+        return member.birth - first;
     };
     for (const evolve::Member& member : members) {
         if (position_of(member) >= births && !staying.contains(member.birth)) {
@@ -126,7 +126,10 @@ bool foresee(const Round& newest, Foresight& foresight) {
     const evolve::Strategy& strategy = *newest.strategy;
     const std::uint64_t generation = strategy.generation() + 1;
     if (foresight.generation != generation) {
-        foresight = {generation, strategy.parent_pool().size(), {}};
+        foresight.generation = generation;
+        foresight.members = strategy.parent_pool().size();
+        foresight.places.clear();
+        foresight.places.reserve(strategy.births());
     }
     const std::size_t begin = foresight.places.size();
     const std::size_t end = std::min<std::size_t>(begin + block_of_births, strategy.births());
@@ -197,6 +200,7 @@ NextRound next_round(const Round& told, const Round& newest, const Record& recor
     SharedStrategy next = newest.strategy->apply(record.decision);
     const std::span<const evolve::Member> members = next->parent_pool();
     std::vector<MemberSource> sources = sources_of(members, told, newest, threads);
+    const evolve::BirthId first = told.strategy->first_birth();
     std::vector<std::uint32_t> holders(members.size());
     for (std::size_t place = 0; place < members.size(); ++place) {
         const MemberSource& source = sources[place];
@@ -205,7 +209,7 @@ NextRound next_round(const Round& told, const Round& newest, const Record& recor
             continue;
         }
         // Who was carried over without an evaluation lies where its parent did.
-        const std::uint32_t rank = ranks[members[place].birth - told.strategy->first_birth()];
+        const std::uint32_t rank = ranks[members[place].birth - first];
         holders[place] = rank == nobody ? told.holders.at(source.index) : rank;
     }
     return {make_round(std::move(next), std::move(holders), reevaluate, threads, foresight),

@@ -8,6 +8,7 @@
 
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
+#include "cambrian/engine/core/unset_vector.hpp"
 #include "cambrian/evolve/strategy/strategy.hpp"
 
 namespace cambrian::distributed {
@@ -46,7 +47,7 @@ struct Round {
         holders;  ///< By place in the parent pool: a rank that has its genome.
     /// The positions that are evaluated, those together whose first parents one rank has, so that
     /// children are made where their parents lie. An order is a range of it.
-    std::vector<std::uint32_t> order;
+    UnsetVector<std::uint32_t> order;
     /// The part of the order that belongs to each rank, which has the first parents; without one
     /// for ranks above the last that has some, and none at all before there are parents.
     std::vector<OrderRange> zones;

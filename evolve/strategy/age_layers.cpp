@@ -196,7 +196,8 @@ std::unique_ptr<Strategy> AgeLayersStrategy::apply(std::span<const std::byte> de
     for (Layer& layer : next->layers_) {
         layer.members.clear();
     }
-    for (const Survivor& one : read_best(decision, size_, size_, generation_)) {
+    for (Survivors survivors(decision, size_, size_, generation_); !survivors.empty();) {
+        const Survivor one = survivors.next();
         const BirthId id = first_birth() + one.position;
         const Birth born = birth(one.position);
         const BirthId origin =

@@ -132,9 +132,11 @@ Decision EliteStrategy::decide(const Scores& scores, ThreadPool&) const {
 
 std::unique_ptr<Strategy> EliteStrategy::apply(std::span<const std::byte> decision) const {
     auto next = std::make_unique<EliteStrategy>(*this);
+    Survivors survivors(decision, pool_size_, size_, generation_);
     std::vector<Member> pool;
-    pool.reserve(pool_size_);
-    for (const Survivor& one : read_best(decision, pool_size_, size_, generation_)) {
+    pool.reserve(survivors.size());
+    while (!survivors.empty()) {
+        const Survivor one = survivors.next();
         pool.push_back(survivor(one.position, one.fitness));
     }
     if (begins_task(task_changes_, generation_)) {
@@ -193,8 +195,9 @@ void EliteStrategy::write(ArchiveWriter& writer) const {
 /// Members come from the last generation, best first.
 void EliteStrategy::check_pool() const {
     check_members(*parent_pool_, generation_ - 1);
-    const auto last = [this](const Member& member) {
-        return generation_ > 0 && member.birth / ids_.stride == generation_ - 1;
+    const BirthId first = (generation_ - 1) * ids_.stride;
+    const auto last = [this, first](const Member& member) {
+        return generation_ > 0 && member.birth - first < ids_.stride;
     };
     if (!std::ranges::all_of(*parent_pool_, last)) {
         refuse_state(generation_ - 1, "a member is of another one");

@@ -57,22 +57,28 @@ Decision encode_survivors(std::span<const Survivor> survivors) {
     return bytes;
 }
 
-std::vector<Survivor> read_best(std::span<const std::byte> decision, std::size_t count,
-                                std::uint64_t births, std::uint64_t generation) {
-    const std::size_t found = decision.size() / survivor_bytes;
-    if (decision.size() % survivor_bytes != 0 || found > count) {
+Survivors::Survivors(std::span<const std::byte> decision, std::size_t count, std::uint64_t births,
+                     std::uint64_t generation)
+    : decision_(decision), births_(births), generation_(generation) {
+    if (decision.size() % survivor_bytes != 0 || size() > count) {
         refuse_state(generation, fmt::format("the decision has {} bytes", decision.size()));
     }
-    std::vector<Survivor> survivors(found);
-    const std::byte* at = decision.data();
-    for (Survivor& survivor : survivors) {
-        survivor.position = little_endian::get<std::uint32_t>(at);
-        survivor.fitness = little_endian::get_double(at);
-        if (survivor.position >= births) {
-            refuse_state(generation, fmt::format("position {} is not in it", survivor.position));
-        }
+}
+
+std::size_t Survivors::size() const {
+    return decision_.size() / survivor_bytes;
+}
+
+Survivor Survivors::next() {
+    const std::byte* at = decision_.data();
+    Survivor survivor;
+    survivor.position = little_endian::get<std::uint32_t>(at);
+    survivor.fitness = little_endian::get_double(at);
+    if (survivor.position >= births_) {
+        refuse_state(generation_, fmt::format("position {} is not in it", survivor.position));
     }
-    return survivors;
+    decision_ = decision_.subspan(survivor_bytes);
+    return survivor;
 }
 
 Parent parent_at(std::span<const Member> pool, std::size_t place) {

@@ -24,11 +24,22 @@ struct Survivor {
 [[nodiscard]] Decision decide_best(const Scores& scores, std::size_t count);
 /// Survivors as bytes, as decide_best() writes them.
 [[nodiscard]] Decision encode_survivors(std::span<const Survivor> survivors);
-/// What decide_best() decided about so many births. Throws InputError for bytes that are no such
-/// decision. @param generation to name it.
-[[nodiscard]] std::vector<Survivor> read_best(std::span<const std::byte> decision,
-                                              std::size_t count, std::uint64_t births,
-                                              std::uint64_t generation);
+/// What decide_best() decided about so many births, one after another: large populations have many.
+class Survivors {
+  public:
+    /// Throws InputError for bytes that are no such decision. @param generation to name it.
+    Survivors(std::span<const std::byte> decision, std::size_t count, std::uint64_t births,
+              std::uint64_t generation);
+    [[nodiscard]] std::size_t size() const;
+    [[nodiscard]] bool empty() const { return decision_.empty(); }
+    /// Throws InputError for a position that is none of the births.
+    [[nodiscard]] Survivor next();
+
+  private:
+    std::span<const std::byte> decision_;  ///< What was not read.
+    std::uint64_t births_;
+    std::uint64_t generation_;
+};
 
 /// The parent at a place of a pool.
 [[nodiscard]] Parent parent_at(std::span<const Member> pool, std::size_t place);

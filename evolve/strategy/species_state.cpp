@@ -155,7 +155,9 @@ SpeciesDecision read_species_decision(std::span<const std::byte> bytes, std::uin
     decision.species = read_species(reader);
     reader.read(survivors);
     reader.finish();
-    decision.survivors = read_best(survivors, births, births, generation);
+    for (Survivors best(survivors, births, births, generation); !best.empty();) {
+        decision.survivors.push_back(best.next());
+    }
     check_species(reader, decision.species, decision.survivors.size(), births);
     return decision;
 }

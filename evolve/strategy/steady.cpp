@@ -87,7 +87,8 @@ class SteadyStrategy final : public Strategy {
         std::span<const std::byte> decision) const override {
         CAMBRIAN_ASSERT(pools_.size() == window_);
         std::vector<Member> members = pools_.back()->members;
-        for (const Survivor& one : read_best(decision, members_, births_, told())) {
+        for (Survivors survivors(decision, members_, births_, told()); !survivors.empty();) {
+            const Survivor one = survivors.next();
             const BirthId id = first_of(told()) + one.position;
             members.push_back({id, id, one.fitness});
         }

@@ -217,7 +217,7 @@ TEST_F(FollowerTest, OrderKeepsTogetherWhoseParentsLieTogether) {
     static_cast<void>(advance(0));
     const Round& round = *followers[0]->round();
     std::vector<std::uint32_t> ranks_in_order;
-    std::vector<std::uint32_t> positions = round.order;
+    auto positions = round.order;
     for (const std::uint32_t position : round.order) {
         const evolve::Birth birth = round.strategy->birth(position);
         EXPECT_NE(birth.recipe, evolve::Recipe::carry);
