@@ -7,13 +7,15 @@
 #include <numeric>
 #include <span>
 
+#include "cambrian/engine/core/unset_vector.hpp"
+
 namespace cambrian::evolve {
 
 namespace {
 
 struct Ranked {
-    std::uint64_t key = 0;
-    std::uint32_t position = 0;
+    std::uint64_t key;
+    std::uint32_t position;
 };
 
 /// A number that is lower for a higher fitness, and equal for an equal one.
@@ -38,11 +40,14 @@ bool before(const Ranked& a, const Ranked& b) {
     return a.key != b.key ? a.key < b.key : a.position < b.position;
 }
 
-/// Cuts a range of keys into about as many buckets of equal width as it has births.
+/// Cuts a range of keys into buckets of equal width, about one for so many births.
 struct Buckets {
+    static constexpr std::size_t births_of_one = 4;
+
     Buckets(std::uint64_t min, std::uint64_t max, std::size_t births)
         : min_key(min),
-          shift(static_cast<unsigned>(std::max(width(max - min) - width(births), 0))),
+          shift(
+              static_cast<unsigned>(std::max(width(max - min) - width(births / births_of_one), 0))),
           ends(of(max) + 2, 0) {}
 
     [[nodiscard]] std::size_t of(std::uint64_t key) const {
@@ -87,7 +92,7 @@ class BucketSort {
     }
 
   private:
-    static constexpr std::size_t few = 16;
+    static constexpr std::size_t few = 32;
     std::vector<Ranked> moved_;  ///< Of one cut, until its births lie in their buckets.
 };
 
@@ -113,7 +118,7 @@ std::vector<std::uint32_t> fittest_positions(const Scores& scores, std::size_t c
         all.ends[buckets + 1] += all.ends[buckets];
         ++buckets;
     }
-    std::vector<Ranked> best(all.ends[buckets]);
+    UnsetVector<Ranked> best(all.ends[buckets]);
     std::vector<std::uint32_t> next(all.ends.begin(),
                                     all.ends.begin() + static_cast<std::ptrdiff_t>(buckets));
     for_each_ranked(scores, [&](std::uint64_t key, std::uint32_t position) {
