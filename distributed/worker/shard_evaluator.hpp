@@ -92,8 +92,9 @@ class ShardEvaluator {
   private:
     /// Has the task of a generation judge and teach from here on; what another one needed is freed.
     void begin_task(std::uint64_t generation);
-    [[nodiscard]] ReadyChild child_of(const Job& job, std::size_t index, evolve::ChildPlan& plan,
-                                      GenomePool::Blank& blank) const;
+    /// Children of a few births, which a thread makes.
+    void make_block(const Job& job, OrderRange indices, evolve::ChildPlan& plan, JobResult& result,
+                    std::vector<std::uint32_t>& retries);
     /// What became of the births of a job, in their order.
     struct Lives {
         std::vector<std::uint32_t> retries;

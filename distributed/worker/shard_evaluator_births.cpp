@@ -1,22 +1,56 @@
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <iterator>
 #include <utility>
 
 #include "cambrian/distributed/generation/blocks.hpp"
 #include "cambrian/distributed/worker/shard_evaluator.hpp"
+#include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/simd/lanes.hpp"
 
 // Children of a shard, and parents that are made once more: on the backend or the host.
 namespace cambrian::distributed {
 
-ReadyChild ShardEvaluator::child_of(const Job& job, std::size_t index, evolve::ChildPlan& plan,
-                                    GenomePool::Blank& blank) const {
-    if (!job.children.empty()) {
-        return job.children[index];
+namespace {
+
+/// Asks for memory that is read soon. Of much of it the processor foresees the rest by itself.
+void ask_for(const void* first, std::size_t bytes) {
+    constexpr std::size_t line = 64;
+    constexpr std::size_t most = 16 * line;
+    for (std::size_t at = 0; at < std::min(bytes, most); at += line) {
+        cpu::prefetch(static_cast<const std::byte*>(first) + at);
     }
-    const evolve::Birth birth =
-        job.round->strategy->birth(job.round->order[job.births.begin + index]);
-    Child child = make_child(variation_, birth, *job.parents, plan, blank);
-    return {std::move(child.genome), child.retries};
+}
+
+}  // namespace
+
+void ShardEvaluator::make_block(const Job& job, OrderRange indices, evolve::ChildPlan& plan,
+                                JobResult& result, std::vector<std::uint32_t>& retries) {
+    CAMBRIAN_ASSERT(indices.size() <= block_of_genomes);
+    std::array<evolve::Birth, block_of_genomes> births;
+    std::vector<GenomePool::Blank> blanks = genomes_.take(indices.size());
+    // Parents lie anywhere: those of one child come from memory while another is drawn.
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        births[i] =
+            job.round->strategy->birth(job.round->order[job.births.begin + indices.begin + i]);
+        for (const evolve::Parent& parent : births[i].parents) {
+            ask_for((*job.parents)[index_of(parent.place)].get(), sizeof(evolve::Individual));
+        }
+    }
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        for (const evolve::Parent& parent : births[i].parents) {
+            const evolve::Individual& genome = *(*job.parents)[index_of(parent.place)];
+            ask_for(genome.weights.data(), genome.weights.size() * sizeof(float));
+            ask_for(genome.structure.get(), sizeof(evolve::Structure));
+        }
+        ask_for(blanks[i]->weights.data(), blanks[i]->weights.size() * sizeof(float));
+    }
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        Child child = make_child(variation_, births[i], *job.parents, plan, blanks[i]);
+        result.genomes[indices.begin + i] = std::move(child.genome);
+        retries[indices.begin + i] = child.retries;
+    }
 }
 
 bool ShardEvaluator::make_on_backend(Job& job, JobResult& result,
@@ -176,22 +210,22 @@ Job ShardEvaluator::with_parents_on_host(const Job& job) const {
 
 void ShardEvaluator::make_on_host(const Job& job, OrderRange indices, JobResult& result,
                                   std::vector<std::uint32_t>& retries) {
-    std::vector<evolve::ChildPlan> plans(static_cast<std::size_t>(threads_.threads()));
-    const auto make = [&](std::int64_t block, int worker) {
-        const std::size_t first =
-            indices.begin + static_cast<std::size_t>(block) * block_of_genomes;
-        const std::size_t end = std::min(first + block_of_genomes, indices.end);
-        std::vector<GenomePool::Blank> blanks = genomes_.take(end - first);
-        evolve::ChildPlan& plan = plans[static_cast<std::size_t>(worker)];
-        for (std::size_t i = first; i < end; ++i) {
-            ReadyChild child = child_of(job, i, plan, blanks[i - first]);
-            result.genomes[i] = std::move(child.genome);
-            retries[i] = child.retries;
+    if (!job.children.empty()) {
+        for (std::size_t i = indices.begin; i < indices.end; ++i) {
+            result.genomes[i] = job.children[i].genome;
+            retries[i] = job.children[i].retries;
         }
-    };
+        return;
+    }
+    std::vector<evolve::ChildPlan> plans(static_cast<std::size_t>(threads_.threads()));
     threads_.for_each(
         static_cast<std::int64_t>((indices.size() + block_of_genomes - 1) / block_of_genomes),
-        make);
+        [&](std::int64_t block, int worker) {
+            const std::size_t first =
+                indices.begin + static_cast<std::size_t>(block) * block_of_genomes;
+            const std::size_t end = std::min(first + block_of_genomes, indices.end);
+            make_block(job, {first, end}, plans[static_cast<std::size_t>(worker)], result, retries);
+        });
 }
 
 SharedIndividual ShardEvaluator::on_host(const SharedIndividual& genome) const {
