@@ -6,24 +6,11 @@
 
 #include "cambrian/distributed/generation/blocks.hpp"
 #include "cambrian/distributed/worker/shard_evaluator.hpp"
+#include "cambrian/engine/core/ask_for.hpp"
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/core/simd/lanes.hpp"
 
 // Children of a shard, and parents that are made once more: on the backend or the host.
 namespace cambrian::distributed {
-
-namespace {
-
-/// Asks for memory that is read soon. Of much of it the processor foresees the rest by itself.
-void ask_for(const void* first, std::size_t bytes) {
-    constexpr std::size_t line = 64;
-    constexpr std::size_t most = 16 * line;
-    for (std::size_t at = 0; at < std::min(bytes, most); at += line) {
-        cpu::prefetch(static_cast<const std::byte*>(first) + at);
-    }
-}
-
-}  // namespace
 
 void ShardEvaluator::make_block(const Job& job, OrderRange indices, evolve::ChildPlan& plan,
                                 JobResult& result, std::vector<std::uint32_t>& retries) {

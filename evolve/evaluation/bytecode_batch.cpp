@@ -43,6 +43,9 @@ std::span<const std::optional<BytecodeBatch::Entry>> BytecodeBatch::read(
         const auto part = static_cast<std::size_t>(item);
         const std::size_t end = std::min((part + 1) * part_size, individuals.size());
         for (std::size_t i = part * part_size; i < end; ++i) {
+            if (i + 2 * turns_ahead < end)
+                ask_for(individuals[i + 2 * turns_ahead], sizeof(Individual));
+            if (i + turns_ahead < end) individuals[i + turns_ahead]->structure->ask_for_bytecode();
             forms_[i] = individuals[i]->structure->bytecode();
             entries_[i] = forms_[i] != nullptr ? entry_of(*forms_[i], parts_[part]) : std::nullopt;
         }
@@ -81,6 +84,16 @@ void BytecodeBatch::write_bytecode(std::size_t index, std::int64_t first_weight,
         const auto* instruction = reinterpret_cast<const BytecodeInstruction*>(&words[i]);
         i += static_cast<std::size_t>(bytecode_length(*instruction));
     }
+}
+
+void BytecodeBatch::ask_for_form(std::size_t index) const {
+    ask_for(forms_[index], sizeof(Structure::BytecodeForm));
+}
+
+void BytecodeBatch::ask_for_words(std::size_t index) const {
+    const Structure::BytecodeForm& form = *forms_[index];
+    ask_for(form.words.data(), form.words.size() * sizeof(std::int32_t));
+    ask_for(form.packings.data(), form.packings.size() * sizeof(BytecodePacking));
 }
 
 void BytecodeBatch::pack_weights(std::size_t index, std::span<const float> weights,

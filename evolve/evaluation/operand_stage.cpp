@@ -214,8 +214,21 @@ void OperandStage::upload_bytecodes(std::span<const Individual* const> individua
     const std::size_t items = (bytecodes_ + at_once - 1) / at_once;
     threads_.for_each(static_cast<std::int64_t>(items), [&](std::int64_t item, int) {
         const std::size_t first = static_cast<std::size_t>(item) * at_once;
-        for (std::size_t i = first; i < std::min(first + at_once, bytecodes_); ++i)
+        const std::size_t end = std::min(first + at_once, bytecodes_);
+        for (std::size_t i = first; i < end; ++i) {
+            if (i + 2 * turns_ahead < end) {
+                const std::uint32_t index = order[i + 2 * turns_ahead];
+                ask_for(individuals[index], sizeof(Individual));
+                bytecode_batch_.ask_for_form(index);
+            }
+            if (i + turns_ahead < end) {
+                const std::uint32_t index = order[i + turns_ahead];
+                const std::vector<float>& numbers = individuals[index]->weights;
+                ask_for(numbers.data(), numbers.size() * sizeof(float));
+                bytecode_batch_.ask_for_words(index);
+            }
             write_bytecode(*individuals[order[i]], order, i, packed, bytecodes);
+        }
     });
     if (lent_weights.empty()) backend_.upload(weights, 0, std::span<const float>(packed));
     if (lent_words.empty()) backend_.upload(words, 0, std::span<const std::int32_t>(bytecodes));
