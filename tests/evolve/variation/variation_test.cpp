@@ -294,10 +294,16 @@ class Chain {
     std::vector<Genome> kept_;
 };
 
-/// CAMBRIAN_CHAINS asks for more than the quick number.
+std::uint64_t asked(const char* variable, std::uint64_t unasked) {
+    const char* text = std::getenv(variable);
+    return text == nullptr ? unasked : std::stoull(text);
+}
+/// CAMBRIAN_CHAINS asks for more than the quick number, CAMBRIAN_FIRST_CHAIN for others.
 std::uint64_t chains() {
-    const char* text = std::getenv("CAMBRIAN_CHAINS");
-    return text == nullptr ? 60 : std::stoull(text);
+    return asked("CAMBRIAN_CHAINS", 60);
+}
+std::uint64_t first_chain() {
+    return asked("CAMBRIAN_FIRST_CHAIN", 0);
 }
 
 /// What the last genomes of the chains have in them, to show that the chains went somewhere.
@@ -346,7 +352,7 @@ TEST(Variation, EveryChildOfLongChainsBuildsAndRuns) {
     const Shape declared{testing::run_rows, testing::run_steps, 2};
     Variety variety;
     std::uint64_t overflows = 0;
-    for (std::uint64_t number = 0; number < chains(); ++number) {
+    for (std::uint64_t number = first_chain(); number < first_chain() + chains(); ++number) {
         Chain chain(variations[number % variations.size()], number);
         const Blueprint first = chain.last().blueprint;
         for (int step = 0; step < 50; ++step) {
