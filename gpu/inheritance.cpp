@@ -13,8 +13,11 @@ namespace {
 
 constexpr std::uint32_t inherit_threads = 128;
 constexpr std::uint32_t similarity_threads = static_cast<std::uint32_t>(similarity_lanes);
-/// Elements of a task: enough to hide what its beginning costs. Whole blocks of random words.
-constexpr std::int64_t task_elements = 8192;
+/// Elements of a task: enough to hide what its beginning costs, and more where there are many
+/// tasks all the same, which the host writes. Whole blocks of random words.
+constexpr std::int64_t min_task_elements = 8192;
+constexpr std::int64_t max_task_elements = 65536;
+constexpr std::int64_t enough_tasks = 16384;
 constexpr std::size_t task_words = 16;
 constexpr std::size_t comparison_words = 6;
 constexpr std::uint32_t noise_bit = 1U << 4U;
@@ -120,7 +123,7 @@ void Inheritance::add_task(const WeightTask& task) {
     // All tasks but the first of a piece begin with a block of random words.
     for (std::int64_t start = 0; start < piece.count;) {
         const std::int64_t count =
-            std::min(piece.count - start, task_elements - (piece.to + start) % 4);
+            std::min(piece.count - start, task_elements_ - (piece.to + start) % 4);
         const std::uint64_t skipped = static_cast<std::uint64_t>(start) * word_bytes;
         std::vector<std::uint32_t>& words = tables_.tasks;
         put(words, to + skipped);
@@ -165,6 +168,12 @@ void Inheritance::fill_tables(std::span<const WeightDraws> children,
     for (const WeightDraws& draws : children) {
         add_child(draws);
     }
+    std::int64_t elements = 0;
+    for (const WeightTask& task : tasks) {
+        elements += task.piece.count;
+    }
+    task_elements_ =
+        std::clamp(elements / enough_tasks / 4 * 4, min_task_elements, max_task_elements);
     for (const WeightTask& task : tasks) {
         add_task(task);
     }

@@ -48,6 +48,7 @@ class Inheritance {
     vulkan::Recorder recorder_;
     vulkan::Ticket last_use_ = 0;
     Tables tables_;
+    std::int64_t task_elements_ = 0;                   ///< The most of a task of this run.
     std::unordered_map<Buffer*, DeviceBuffer*> used_;  ///< By this run: few, of many tasks.
     const WeightTask* compared_ = nullptr;             ///< The last task whose gene was compared.
     std::uint32_t gene_sums_ = 0;  ///< Of that gene: the first, and their number.

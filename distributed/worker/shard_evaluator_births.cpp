@@ -22,14 +22,15 @@ void ShardEvaluator::make_block(const Job& job, OrderRange indices, evolve::Chil
         births[i] =
             job.round->strategy->birth(job.round->order[job.births.begin + indices.begin + i]);
         for (const evolve::Parent& parent : births[i].parents) {
-            ask_for((*job.parents)[index_of(parent.place)].get(), sizeof(evolve::Individual));
+            ask_for(job.parents->at(index_of(parent.place)).get(), sizeof(evolve::Individual));
         }
     }
     for (std::size_t i = 0; i < indices.size(); ++i) {
         for (const evolve::Parent& parent : births[i].parents) {
-            const evolve::Individual& genome = *(*job.parents)[index_of(parent.place)];
-            ask_for(genome.weights.data(), genome.weights.size() * sizeof(float));
-            ask_for(genome.structure.get(), sizeof(evolve::Structure));
+            const SharedIndividual& genome = job.parents->at(index_of(parent.place));
+            CAMBRIAN_ASSERT(genome != nullptr);
+            ask_for(genome->weights.data(), genome->weights.size() * sizeof(float));
+            ask_for(genome->structure.get(), sizeof(evolve::Structure));
         }
         ask_for(blanks[i]->weights.data(), blanks[i]->weights.size() * sizeof(float));
     }

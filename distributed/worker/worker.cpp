@@ -210,7 +210,7 @@ class Worker {
         }
         for (const std::uint32_t rank :
              end.after(static_cast<std::uint32_t>(communicator_.rank()))) {
-            if (static_cast<int>(rank) < communicator_.size()) {
+            if (rank < static_cast<std::uint32_t>(communicator_.size())) {
                 communicator_.send(static_cast<int>(rank), RoundEnd::kind, payload);
             }
         }

@@ -197,9 +197,11 @@ void EliteStrategy::check_pool() const {
     check_members(*parent_pool_, generation_ - 1);
     const BirthId first = (generation_ - 1) * ids_.stride;
     const auto last = [this, first](const Member& member) {
-        return generation_ > 0 && member.birth - first < ids_.stride;
+        return member.birth - first < ids_.stride;
     };
-    if (!std::ranges::all_of(*parent_pool_, last)) {
+    const bool numbered =
+        generation_ > 0 && generation_ - 1 <= std::numeric_limits<BirthId>::max() / ids_.stride - 1;
+    if (!parent_pool_->empty() && !(numbered && std::ranges::all_of(*parent_pool_, last))) {
         refuse_state(generation_ - 1, "a member is of another one");
     }
 }

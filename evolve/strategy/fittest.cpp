@@ -46,8 +46,8 @@ struct Buckets {
 
     Buckets(std::uint64_t min, std::uint64_t max, std::size_t births)
         : min_key(min),
-          shift(
-              static_cast<unsigned>(std::max(width(max - min) - width(births / births_of_one), 0))),
+          shift(static_cast<unsigned>(std::max(
+              width(max - min) - width(std::max<std::size_t>(births / births_of_one, 1)), 0))),
           ends(of(max) + 2, 0) {}
 
     [[nodiscard]] std::size_t of(std::uint64_t key) const {

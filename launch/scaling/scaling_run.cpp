@@ -2,13 +2,17 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/engine/core/clock.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/host_memory.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 
 namespace cambrian::launch {
@@ -69,12 +73,6 @@ class MarkingReporter final : public distributed::Reporter {
     const Traffic& traffic_;
 };
 
-/// Of a generation of all islands.
-std::uint64_t births_of(const ScalingRun& run) {
-    return run.experiment.population.size *
-           std::max<std::uint64_t>(run.experiment.islands.count, 1);
-}
-
 ScalingResult result_of(const ScalingRun& run, int ranks, const std::vector<Mark>& marks) {
     const Mark& first = marks.at(static_cast<std::size_t>(run.warm_up) - 1);
     const Mark& last = marks.back();
@@ -85,7 +83,7 @@ ScalingResult result_of(const ScalingRun& run, int ranks, const std::vector<Mark
     for (int rank = 0; rank < ranks; ++rank) capacity += 1.0 / run.slowness(rank, ranks);
     const double seconds = std::chrono::duration<double>(last.time - first.time).count();
     const auto generations = static_cast<double>(last.report.generation - first.report.generation);
-    const double births = generations * static_cast<double>(births_of(run));
+    const double births = generations * static_cast<double>(run.experiment.population.size);
     const auto evaluations =
         static_cast<double>(last.report.evaluations - first.report.evaluations);
     const double busy = last.busy - first.busy;
@@ -144,7 +142,8 @@ constexpr std::size_t bytes_of_birth = 72;
 void use_memory(std::size_t bytes) {
     constexpr std::size_t block = std::size_t{256} << 10U;
     constexpr std::size_t page = 4096;
-    std::vector<std::unique_ptr<std::byte[]>> blocks(bytes / block);
+    const auto half = static_cast<std::size_t>(host_memory()) / 2;
+    std::vector<std::unique_ptr<std::byte[]>> blocks(std::min(bytes, half) / block);
     for (auto& one : blocks) {
         one = std::make_unique_for_overwrite<std::byte[]>(block);
         for (std::size_t i = 0; i < block; i += page)
@@ -162,7 +161,7 @@ double ScalingRun::slowness(int rank, int ranks) const {
 
 ScalingResult simulate(const ScalingRun& run, int ranks, const distributed::NetworkCosts& costs,
                        const std::atomic<int>& interrupt) {
-    use_memory(bytes_of_birth * static_cast<std::size_t>(ranks) * births_of(run));
+    use_memory(bytes_of_birth * static_cast<std::size_t>(ranks) * run.experiment.population.size);
     distributed::SimulatedNetwork network(ranks, costs);
     ScalingResult result;
     network.run([&](distributed::Communicator& communicator) {

@@ -43,6 +43,27 @@ float blended(float share, float first, float second) {
     return real_equal(first, second) ? first : mixed;
 }
 
+// Four numbers from `at` on, of which those from `count` on, and before 0, belong to others: at once where all
+// four are there and their address allows it, because single ones take four times the traffic.
+bool at_once(uint64_t address, bool whole) {
+    return whole && (address & 15UL) == 0UL;
+}
+vec4 read_four(uint64_t address, uint at, uint count, bool whole) {
+    if (at_once(address, whole)) return Reals4(address).at[at / 4U];
+    vec4 four = vec4(0.0F);
+    for (uint word = 0U; word < 4U; ++word)
+        if (at + word < count) four[word] = Reals(address).at[at + word];
+    return four;
+}
+void write_four(uint64_t address, uint at, uint count, bool whole, vec4 four) {
+    if (at_once(address, whole)) {
+        Reals4(address).at[at / 4U] = four;
+        return;
+    }
+    for (uint word = 0U; word < 4U; ++word)
+        if (at + word < count) Reals(address).at[at + word] = four[word];
+}
+
 void main() {
     Task task = Tasks(push.address[0]).at[group()];
     Child child = Children(push.address[1]).at[task.child];
@@ -50,9 +71,6 @@ void main() {
     bool noise = (task.way & 16U) != 0U;
     bool replace = (task.way & 32U) != 0U;
     uint initial = task.way >> 8;
-    Reals to = Reals(task.to);
-    Reals first = Reals(task.first);
-    Reals second = Reals(task.second);
     float share = source == source_blend ? blend_share(task, child.share) : 0.0F;
 
     uint skipped = task.number % 4U;  // words of the first block that belong to others
@@ -64,25 +82,31 @@ void main() {
         vec4 replaced = replace ? field_uniforms(child.replace, block) : vec4(1.0F);
         vec4 fresh = replace || source == source_initial ? field_uniforms(child.fresh, block)
                                                          : vec4(0.0F);
-        for (uint word = 0U; word < 4U; ++word) {
-            uint at = 4U * b + word - skipped;  // wraps below 0
-            if (at >= task.count) continue;
-            float start = initial_value(initial, task.bound, task.period, task.index + at,
-                                        fresh[word]);
-            float weight = start;
-            if (source != source_initial) {
-                weight = source == source_second ? second.at[at] : first.at[at];
-                if (source == source_blend) weight = blended(share, weight, second.at[at]);
-                if (source == source_choose && real_less(choice[word], child.share)) {
-                    weight = second.at[at];
-                }
+        uint at = 4U * b - skipped;  // wraps below 0
+        bool whole = skipped == 0U && at + 4U <= task.count;
+        vec4 weights = vec4(0.0F);
+        if (source != source_initial)
+            weights = read_four(source == source_second ? task.second : task.first, at, task.count, whole);
+        if (source == source_blend || source == source_choose) {
+            vec4 others = read_four(task.second, at, task.count, whole);
+            for (uint word = 0U; word < 4U; ++word) {
+                if (source == source_blend)
+                    weights[word] = blended(share, weights[word], others[word]);
+                else if (real_less(choice[word], child.share))
+                    weights[word] = others[word];
             }
-            if (noise) {
-                float moved = op_add(weight, op_mul(child.noise_power, normals[word]));
-                weight = op_min(largest, op_max(-largest, moved));
-            }
-            if (replace && real_less(replaced[word], child.replace_rate)) weight = start;
-            to.at[at] = weight;
         }
+        for (uint word = 0U; word < 4U; ++word) {
+            float start = 0.0F;
+            if (source == source_initial || replace)
+                start = initial_value(initial, task.bound, task.period, task.index + at + word, fresh[word]);
+            if (source == source_initial) weights[word] = start;
+            if (noise) {
+                float moved = op_add(weights[word], op_mul(child.noise_power, normals[word]));
+                weights[word] = op_min(largest, op_max(-largest, moved));
+            }
+            if (replace && real_less(replaced[word], child.replace_rate)) weights[word] = start;
+        }
+        write_four(task.to, at, task.count, whole, weights);
     }
 }

@@ -63,6 +63,17 @@ TEST(Fittest, AreThoseThatSortingFinds) {
     }
 }
 
+TEST(Fittest, OfFewThatAreFarApartAreFound) {
+    Scores scores(4);
+    const std::vector<double> fitness{-2.0, 500.0, -1e300, 2.0};
+    for (const std::size_t valid : {1U, 2U, 3U, 4U}) {
+        scores.fitness[valid - 1] = fitness[valid - 1];
+        scores.status[valid - 1] = Status::ok;
+        EXPECT_EQ(fittest_positions(scores, valid).size(), valid);
+    }
+    EXPECT_EQ(fittest_positions(scores, 4), (std::vector<std::uint32_t>{1, 3, 0, 2}));
+}
+
 TEST(Fittest, OfNothingValidAreNone) {
     EXPECT_TRUE(fittest_positions(Scores(), 3).empty());
     EXPECT_TRUE(fittest_positions(Scores(5), 3).empty());
