@@ -20,30 +20,41 @@ constexpr std::int64_t max_task_elements = 65536;
 constexpr std::int64_t enough_tasks = 16384;
 constexpr std::size_t task_words = 16;
 constexpr std::size_t comparison_words = 6;
+constexpr std::size_t child_words = 24;
 constexpr std::uint32_t noise_bit = 1U << 4U;
 constexpr std::uint32_t replace_bit = 1U << 5U;
 constexpr unsigned initial_shift = 8;
 constexpr std::uint32_t sums_words = 3;
 
-void put(std::vector<std::uint32_t>& words, std::uint32_t value) {
-    words.push_back(value);
-}
-void put(std::vector<std::uint32_t>& words, std::uint64_t value) {
-    words.push_back(static_cast<std::uint32_t>(value));
-    words.push_back(static_cast<std::uint32_t>(value >> 32U));
-}
-void put(std::vector<std::uint32_t>& words, std::int64_t value) {
-    CAMBRIAN_EXPECT(value >= 0 && value <= UINT32_MAX);
-    words.push_back(static_cast<std::uint32_t>(value));
-}
-void put(std::vector<std::uint32_t>& words, float value) {
-    words.push_back(std::bit_cast<std::uint32_t>(value));
-}
-void put(std::vector<std::uint32_t>& words, const RandomField& field) {
-    put(words, field.key.value);
-    put(words, field.id);
-    put(words, field.lane);
-}
+/// Writes the words of one row of a table, of which large runs have hundreds of thousands.
+class Row {
+  public:
+    Row(std::vector<std::uint32_t>& table, std::size_t words) {
+        table.resize(table.size() + words);
+        at_ = table.data() + (table.size() - words);
+    }
+    Row(const Row&) = delete;
+    Row& operator=(const Row&) = delete;
+
+    void put(std::uint32_t value) { *at_++ = value; }
+    void put(std::uint64_t value) {
+        put(static_cast<std::uint32_t>(value));
+        put(static_cast<std::uint32_t>(value >> 32U));
+    }
+    void put(std::int64_t value) {
+        CAMBRIAN_EXPECT(value >= 0 && value <= UINT32_MAX);
+        put(static_cast<std::uint32_t>(value));
+    }
+    void put(float value) { put(std::bit_cast<std::uint32_t>(value)); }
+    void put(const RandomField& field) {
+        put(field.key.value);
+        put(field.id);
+        put(field.lane);
+    }
+
+  private:
+    std::uint32_t* at_;
+};
 
 std::uint32_t way_of(const WeightPiece& piece) {
     return static_cast<std::uint32_t>(piece.source) | (piece.noise ? noise_bit : 0U) |
@@ -66,14 +77,14 @@ Inheritance::~Inheritance() {
 }
 
 void Inheritance::add_child(const WeightDraws& draws) {
-    std::vector<std::uint32_t>& words = tables_.children;
+    Row row(tables_.children, child_words);
     for (const RandomField* field : {&draws.choose, &draws.noise, &draws.replace, &draws.fresh}) {
-        put(words, *field);
+        row.put(*field);
     }
-    put(words, draws.share);
-    put(words, draws.noise_power);
-    put(words, draws.replace_rate);
-    put(words, 0U);
+    row.put(draws.share);
+    row.put(draws.noise_power);
+    row.put(draws.replace_rate);
+    row.put(0U);
 }
 
 DeviceBuffer& Inheritance::used(Buffer& buffer) {
@@ -100,10 +111,11 @@ void Inheritance::compare(const WeightTask& task, std::uint64_t first, std::uint
     gene_chunks_ = 0;
     for (std::int64_t start = 0; start < count; start += similarity_chunk) {
         const std::uint64_t skipped = static_cast<std::uint64_t>(start) * word_bytes;
-        put(tables_.comparisons, first - before + skipped);
-        put(tables_.comparisons, second - before + skipped);
-        put(tables_.comparisons, std::min(similarity_chunk, count - start));
-        put(tables_.comparisons, tables_.sums++);
+        Row row(tables_.comparisons, comparison_words);
+        row.put(first - before + skipped);
+        row.put(second - before + skipped);
+        row.put(std::min(similarity_chunk, count - start));
+        row.put(tables_.sums++);
         ++gene_chunks_;
     }
 }
@@ -125,20 +137,20 @@ void Inheritance::add_task(const WeightTask& task) {
         const std::int64_t count =
             std::min(piece.count - start, task_elements_ - (piece.to + start) % 4);
         const std::uint64_t skipped = static_cast<std::uint64_t>(start) * word_bytes;
-        std::vector<std::uint32_t>& words = tables_.tasks;
-        put(words, to + skipped);
-        put(words, first + skipped);
-        put(words, second + skipped);
-        put(words, count);
-        put(words, way_of(piece));
-        put(words, piece.to + start);
-        put(words, task.child);
-        put(words, blend ? gene_sums_ : 0U);
-        put(words, blend ? gene_chunks_ : 0U);
-        put(words, piece.index + start);
-        put(words, piece.initial.period);
-        put(words, piece.initial.bound);
-        put(words, 0U);
+        Row row(tables_.tasks, task_words);
+        row.put(to + skipped);
+        row.put(first + skipped);
+        row.put(second + skipped);
+        row.put(count);
+        row.put(way_of(piece));
+        row.put(piece.to + start);
+        row.put(task.child);
+        row.put(blend ? gene_sums_ : 0U);
+        row.put(blend ? gene_chunks_ : 0U);
+        row.put(piece.index + start);
+        row.put(piece.initial.period);
+        row.put(piece.initial.bound);
+        row.put(0U);
         start += count;
     }
 }
