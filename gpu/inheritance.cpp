@@ -18,43 +18,22 @@ constexpr std::uint32_t similarity_threads = static_cast<std::uint32_t>(similari
 constexpr std::int64_t min_task_elements = 8192;
 constexpr std::int64_t max_task_elements = 65536;
 constexpr std::int64_t enough_tasks = 16384;
-constexpr std::size_t task_words = 16;
-constexpr std::size_t comparison_words = 6;
-constexpr std::size_t child_words = 24;
 constexpr std::uint32_t noise_bit = 1U << 4U;
 constexpr std::uint32_t replace_bit = 1U << 5U;
 constexpr unsigned initial_shift = 8;
 constexpr std::uint32_t sums_words = 3;
 
-/// Writes the words of one row of a table, of which large runs have hundreds of thousands.
-class Row {
-  public:
-    Row(std::vector<std::uint32_t>& table, std::size_t words) {
-        table.resize(table.size() + words);
-        at_ = table.data() + (table.size() - words);
-    }
-    Row(const Row&) = delete;
-    Row& operator=(const Row&) = delete;
-
-    void put(std::uint32_t value) { *at_++ = value; }
-    void put(std::uint64_t value) {
-        put(static_cast<std::uint32_t>(value));
-        put(static_cast<std::uint32_t>(value >> 32U));
-    }
-    void put(std::int64_t value) {
-        CAMBRIAN_EXPECT(value >= 0 && value <= UINT32_MAX);
-        put(static_cast<std::uint32_t>(value));
-    }
-    void put(float value) { put(std::bit_cast<std::uint32_t>(value)); }
-    void put(const RandomField& field) {
-        put(field.key.value);
-        put(field.id);
-        put(field.lane);
-    }
-
-  private:
-    std::uint32_t* at_;
-};
+std::uint32_t low_word(std::uint64_t value) {
+    return static_cast<std::uint32_t>(value);
+}
+std::uint32_t high_word(std::uint64_t value) {
+    return static_cast<std::uint32_t>(value >> 32U);
+}
+/// What the tables have room for.
+std::uint32_t word_of(std::int64_t value) {
+    CAMBRIAN_EXPECT(value >= 0 && value <= UINT32_MAX);
+    return static_cast<std::uint32_t>(value);
+}
 
 std::uint32_t way_of(const WeightPiece& piece) {
     return static_cast<std::uint32_t>(piece.source) | (piece.noise ? noise_bit : 0U) |
@@ -77,14 +56,13 @@ Inheritance::~Inheritance() {
 }
 
 void Inheritance::add_child(const WeightDraws& draws) {
-    Row row(tables_.children, child_words);
-    for (const RandomField* field : {&draws.choose, &draws.noise, &draws.replace, &draws.fresh}) {
-        row.put(*field);
-    }
-    row.put(draws.share);
-    row.put(draws.noise_power);
-    row.put(draws.replace_rate);
-    row.put(0U);
+    const auto field = [](const RandomField& of) {
+        return FieldRow{low_word(of.key.value), high_word(of.key.value), low_word(of.id),
+                        high_word(of.id), of.lane};
+    };
+    tables_.children.push_back({field(draws.choose), field(draws.noise), field(draws.replace),
+                                field(draws.fresh), draws.share, draws.noise_power,
+                                draws.replace_rate});
 }
 
 DeviceBuffer& Inheritance::used(Buffer& buffer) {
@@ -111,11 +89,9 @@ void Inheritance::compare(const WeightTask& task, std::uint64_t first, std::uint
     gene_chunks_ = 0;
     for (std::int64_t start = 0; start < count; start += similarity_chunk) {
         const std::uint64_t skipped = static_cast<std::uint64_t>(start) * word_bytes;
-        Row row(tables_.comparisons, comparison_words);
-        row.put(first - before + skipped);
-        row.put(second - before + skipped);
-        row.put(std::min(similarity_chunk, count - start));
-        row.put(tables_.sums++);
+        tables_.comparisons.push_back({first - before + skipped, second - before + skipped,
+                                       word_of(std::min(similarity_chunk, count - start)),
+                                       tables_.sums++});
         ++gene_chunks_;
     }
 }
@@ -137,20 +113,18 @@ void Inheritance::add_task(const WeightTask& task) {
         const std::int64_t count =
             std::min(piece.count - start, task_elements_ - (piece.to + start) % 4);
         const std::uint64_t skipped = static_cast<std::uint64_t>(start) * word_bytes;
-        Row row(tables_.tasks, task_words);
-        row.put(to + skipped);
-        row.put(first + skipped);
-        row.put(second + skipped);
-        row.put(count);
-        row.put(way_of(piece));
-        row.put(piece.to + start);
-        row.put(task.child);
-        row.put(blend ? gene_sums_ : 0U);
-        row.put(blend ? gene_chunks_ : 0U);
-        row.put(piece.index + start);
-        row.put(piece.initial.period);
-        row.put(piece.initial.bound);
-        row.put(0U);
+        tables_.tasks.push_back({.to = to + skipped,
+                                 .first = first + skipped,
+                                 .second = second + skipped,
+                                 .count = word_of(count),
+                                 .way = way_of(piece),
+                                 .number = word_of(piece.to + start),
+                                 .child = task.child,
+                                 .sums = blend ? gene_sums_ : 0U,
+                                 .chunks = blend ? gene_chunks_ : 0U,
+                                 .index = word_of(piece.index + start),
+                                 .period = word_of(piece.initial.period),
+                                 .bound = piece.initial.bound});
         start += count;
     }
 }
@@ -164,7 +138,10 @@ void Inheritance::hold(Memory& memory, std::size_t words) {
     }
 }
 
-void Inheritance::upload(Memory& memory, std::span<const std::uint32_t> words) {
+template <class Row>
+void Inheritance::upload(Memory& memory, const std::vector<Row>& table) {
+    const std::span words(reinterpret_cast<const std::uint32_t*>(table.data()),
+                          table.size() * sizeof(Row) / word_bytes);
     hold(memory, words.size());
     resources_.transfer.upload(memory, words);
 }
@@ -219,12 +196,12 @@ void Inheritance::submit() {
         push.address = {comparisons_.address(), sums_.address()};
         recorder_.dispatch(
             static_pipeline(resources_, "similarity", std::array{similarity_threads}), push,
-            tables_.comparisons.size() / comparison_words, {}, sums);
+            tables_.comparisons.size(), {}, sums);
     }
     vulkan::Push push;
     push.address = {tasks_.address(), children_.address(), sums_.address()};
     recorder_.dispatch(static_pipeline(resources_, "inherit", std::array{inherit_threads}), push,
-                       tables_.tasks.size() / task_words, sums, {});
+                       tables_.tasks.size(), sums, {});
     recorder_.end();
     const VkCommandBuffer commands = recorder_.commands();
     last_use_ = resources_.transfer.submit({&commands, 1});

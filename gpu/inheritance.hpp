@@ -27,10 +27,33 @@ class Inheritance {
     void release();
 
   private:
+    // Rows of the tables, as gpu/shaders/weights/inherit.glsl reads them.
+    struct TaskRow {
+        std::uint64_t to, first, second;
+        std::uint32_t count, way, number, child, sums, chunks, index, period;
+        float bound;
+        std::uint32_t unused = 0;
+    };
+    static_assert(sizeof(TaskRow) == 64);
+    struct FieldRow {
+        std::uint32_t key_low, key_high, id_low, id_high, lane;
+    };
+    struct ChildRow {
+        FieldRow choose, noise, replace, fresh;
+        float share, noise_power, replace_rate;
+        std::uint32_t unused = 0;
+    };
+    static_assert(sizeof(ChildRow) == 96);
+    struct ComparisonRow {
+        std::uint64_t first, second;
+        std::uint32_t count, sums;
+    };
+    static_assert(sizeof(ComparisonRow) == 24);
+
     struct Tables {
-        std::vector<std::uint32_t> tasks;
-        std::vector<std::uint32_t> children;
-        std::vector<std::uint32_t> comparisons;
+        std::vector<TaskRow> tasks;
+        std::vector<ChildRow> children;
+        std::vector<ComparisonRow> comparisons;
         std::uint32_t sums = 0;
     };
     void fill_tables(std::span<const WeightDraws> children, std::span<const WeightTask> tasks);
@@ -41,7 +64,8 @@ class Inheritance {
     [[nodiscard]] DeviceBuffer& used(Buffer& buffer);
     [[nodiscard]] std::uint64_t address_of(const Binding& binding);
     void submit();
-    void upload(Memory& memory, std::span<const std::uint32_t> words);
+    template <class Row>
+    void upload(Memory& memory, const std::vector<Row>& table);
     void hold(Memory& memory, std::size_t words);
 
     Resources& resources_;

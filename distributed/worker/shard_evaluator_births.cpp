@@ -6,8 +6,8 @@
 
 #include "cambrian/distributed/generation/blocks.hpp"
 #include "cambrian/distributed/worker/shard_evaluator.hpp"
-#include "cambrian/engine/core/ask_for.hpp"
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/prefetch.hpp"
 
 // Children of a shard, and parents that are made once more: on the backend or the host.
 namespace cambrian::distributed {
@@ -22,17 +22,17 @@ void ShardEvaluator::make_block(const Job& job, OrderRange indices, evolve::Chil
         births[i] =
             job.round->strategy->birth(job.round->order[job.births.begin + indices.begin + i]);
         for (const evolve::Parent& parent : births[i].parents) {
-            ask_for(job.parents->at(index_of(parent.place)).get(), sizeof(evolve::Individual));
+            prefetch(job.parents->at(index_of(parent.place)).get(), sizeof(evolve::Individual));
         }
     }
     for (std::size_t i = 0; i < indices.size(); ++i) {
         for (const evolve::Parent& parent : births[i].parents) {
             const SharedIndividual& genome = job.parents->at(index_of(parent.place));
             CAMBRIAN_ASSERT(genome != nullptr);
-            ask_for(genome->weights.data(), genome->weights.size() * sizeof(float));
-            ask_for(genome->structure.get(), sizeof(evolve::Structure));
+            prefetch(genome->weights.data(), genome->weights.size() * sizeof(float));
+            prefetch(genome->structure.get(), sizeof(evolve::Structure));
         }
-        ask_for(blanks[i]->weights.data(), blanks[i]->weights.size() * sizeof(float));
+        prefetch(blanks[i]->weights.data(), blanks[i]->weights.size() * sizeof(float));
     }
     for (std::size_t i = 0; i < indices.size(); ++i) {
         Child child = make_child(variation_, births[i], *job.parents, plan, blanks[i]);

@@ -44,8 +44,8 @@ std::span<const std::optional<BytecodeBatch::Entry>> BytecodeBatch::read(
         const std::size_t end = std::min((part + 1) * part_size, individuals.size());
         for (std::size_t i = part * part_size; i < end; ++i) {
             if (i + 2 * turns_ahead < end)
-                ask_for(individuals[i + 2 * turns_ahead], sizeof(Individual));
-            if (i + turns_ahead < end) individuals[i + turns_ahead]->structure->ask_for_bytecode();
+                prefetch(individuals[i + 2 * turns_ahead], sizeof(Individual));
+            if (i + turns_ahead < end) individuals[i + turns_ahead]->structure->prefetch_bytecode();
             forms_[i] = individuals[i]->structure->bytecode();
             entries_[i] = forms_[i] != nullptr ? entry_of(*forms_[i], parts_[part]) : std::nullopt;
         }
@@ -86,14 +86,14 @@ void BytecodeBatch::write_bytecode(std::size_t index, std::int64_t first_weight,
     }
 }
 
-void BytecodeBatch::ask_for_form(std::size_t index) const {
-    ask_for(forms_[index], sizeof(Structure::BytecodeForm));
+void BytecodeBatch::prefetch_form(std::size_t index) const {
+    prefetch(forms_[index], sizeof(Structure::BytecodeForm));
 }
 
-void BytecodeBatch::ask_for_words(std::size_t index) const {
+void BytecodeBatch::prefetch_words(std::size_t index) const {
     const Structure::BytecodeForm& form = *forms_[index];
-    ask_for(form.words.data(), form.words.size() * sizeof(std::int32_t));
-    ask_for(form.packings.data(), form.packings.size() * sizeof(BytecodePacking));
+    prefetch(form.words.data(), form.words.size() * sizeof(std::int32_t));
+    prefetch(form.packings.data(), form.packings.size() * sizeof(BytecodePacking));
 }
 
 void BytecodeBatch::pack_weights(std::size_t index, std::span<const float> weights,

@@ -48,10 +48,10 @@ class BytecodeBatch {
     /// multiple of 4 in those of all. For any thread. Contract: it has an entry.
     void write_bytecode(std::size_t index, std::int64_t first_weight,
                         std::span<std::int32_t> bytecode) const;
-    /// Ask for the memory that the next two read of a network: its form, then what that points to.
-    /// Contract: it has an entry.
-    void ask_for_form(std::size_t index) const;
-    void ask_for_words(std::size_t index) const;
+    /// Bring near what write_bytecode and pack_weights read of a network: its form, and once that
+    /// is here what it points to. Contract: it has an entry.
+    void prefetch_form(std::size_t index) const;
+    void prefetch_words(std::size_t index) const;
     /// Packs its weights into entry.cost words. For any thread. Contract: it has an entry.
     void pack_weights(std::size_t index, std::span<const float> weights,
                       std::span<float> packed) const;

@@ -216,22 +216,27 @@ void OperandStage::upload_bytecodes(std::span<const Individual* const> individua
         const std::size_t first = static_cast<std::size_t>(item) * at_once;
         const std::size_t end = std::min(first + at_once, bytecodes_);
         for (std::size_t i = first; i < end; ++i) {
-            if (i + 2 * turns_ahead < end) {
-                const std::uint32_t index = order[i + 2 * turns_ahead];
-                ask_for(individuals[index], sizeof(Individual));
-                bytecode_batch_.ask_for_form(index);
-            }
-            if (i + turns_ahead < end) {
-                const std::uint32_t index = order[i + turns_ahead];
-                const std::vector<float>& numbers = individuals[index]->weights;
-                ask_for(numbers.data(), numbers.size() * sizeof(float));
-                bytecode_batch_.ask_for_words(index);
-            }
+            prefetch_after(individuals, order.first(end), i);
             write_bytecode(*individuals[order[i]], order, i, packed, bytecodes);
         }
     });
     if (lent_weights.empty()) backend_.upload(weights, 0, std::span<const float>(packed));
     if (lent_words.empty()) backend_.upload(words, 0, std::span<const std::int32_t>(bytecodes));
+}
+
+/// What write_bytecode reads soon.
+void OperandStage::prefetch_after(std::span<const Individual* const> individuals,
+                                  std::span<const std::uint32_t> order,
+                                  std::size_t position) const {
+    if (position + turns_ahead >= order.size()) return;
+    const std::uint32_t soon = order[position + turns_ahead];
+    const std::vector<float>& numbers = individuals[soon]->weights;
+    prefetch(numbers.data(), numbers.size() * sizeof(float));
+    bytecode_batch_.prefetch_words(soon);
+    if (position + 2 * turns_ahead >= order.size()) return;
+    const std::uint32_t later = order[position + 2 * turns_ahead];
+    prefetch(individuals[later], sizeof(Individual));
+    bytecode_batch_.prefetch_form(later);
 }
 
 void OperandStage::write_bytecode(const Individual& individual,

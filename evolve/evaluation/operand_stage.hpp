@@ -83,6 +83,8 @@ class OperandStage {
                        std::span<const std::uint32_t> order, Buffer& buffer);
     void upload_encoded(std::span<const Individual* const> individuals,
                         std::span<const std::uint32_t> order, Buffer& buffer);
+    void prefetch_after(std::span<const Individual* const> individuals,
+                        std::span<const std::uint32_t> order, std::size_t position) const;
     void upload_bytecodes(std::span<const Individual* const> individuals,
                           std::span<const std::uint32_t> order, Buffer& weights, Buffer& words);
     void write_bytecode(const Individual& individual, std::span<const std::uint32_t> order,

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cambrian/engine/core/ask_for.hpp"
 #include "cambrian/engine/core/once.hpp"
+#include "cambrian/engine/core/prefetch.hpp"
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
 #include "cambrian/engine/network/packed_weights.hpp"
 #include "cambrian/engine/network/weight_formats.hpp"
@@ -75,10 +75,10 @@ class Structure {
     [[nodiscard]] const GraphForm& graph() const;
     /// Null where the structure has no such form.
     [[nodiscard]] const BytecodeForm* bytecode() const;
-    /// Asks for the memory that bytecode() reads.
-    void ask_for_bytecode() const {
-        ask_for(&bytecode_once_, sizeof(bytecode_once_));
-        ask_for(&bytecode_, sizeof(bytecode_));
+    /// Brings what bytecode() reads near.
+    void prefetch_bytecode() const {
+        prefetch(&bytecode_once_, sizeof(bytecode_once_));
+        prefetch(&bytecode_, sizeof(bytecode_));
     }
     /// Null where all weights are evaluated as they are, in float32.
     [[nodiscard]] const WeightFormats* formats() const;

@@ -5,6 +5,7 @@
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/network/builders/builders.hpp"
+#include "cambrian/tests/support/all_cases.hpp"
 #include "cambrian/tests/support/network_passes.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 
@@ -14,8 +15,7 @@ namespace {
 
 /// CAMBRIAN_RANDOM_NETWORKS asks for more than the quick number.
 std::uint64_t networks() {
-    const char* text = std::getenv("CAMBRIAN_RANDOM_NETWORKS");
-    return text == nullptr ? 4 : std::stoull(text);
+    return asked("CAMBRIAN_RANDOM_NETWORKS", 4);
 }
 
 TEST(VulkanRandomNetworks, AnswerAndLearnAsOnTheCpu) {

@@ -309,11 +309,6 @@ inline void transpose_block(const float* from, std::int64_t stride, float* to) {
     store_half(to + 12, __builtin_shufflevector(b, d, 2, 3, 6, 7));
 }
 
-/// Brings the line of the cache that holds this address; it need not be valid.
-[[gnu::always_inline]] inline void prefetch(const void* address) {
-    __builtin_prefetch(address, 0, 3);
-}
-
 #if CAMBRIAN_AVX2
 
 /// Sixteen numbers, for functions whose target is avx512f. Callers ask first.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "cambrian/engine/core/prefetch.hpp"
 #include "cambrian/engine/core/simd/lanes.hpp"
 #include "cambrian/engine/cpu/bytecode/row_words.hpp"
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "cambrian/engine/core/prefetch.hpp"
 #include "cambrian/engine/core/simd/lanes.hpp"
 
 namespace cambrian::cpu {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 
+#include "cambrian/engine/core/prefetch.hpp"
 #include "cambrian/engine/core/simd/lanes.hpp"
 
 namespace cambrian::cpu {

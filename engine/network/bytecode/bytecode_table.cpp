@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cambrian/engine/core/prefetch.hpp"
 #include "cambrian/engine/core/simd/lanes.hpp"
 #include "cambrian/engine/network/bytecode/neuron_table.hpp"
 
@@ -39,8 +40,8 @@ void pack_matrix(const float* matrix, std::int64_t in, std::int64_t out, float* 
         const float* const rows = matrix + row * in;
         std::int64_t k = 0;
         for (; k + block <= in; k += block) {
-            cpu::prefetch(rows + numbers_ahead + block * k);
-            cpu::prefetch(to + numbers_ahead + block * k);
+            prefetch(rows + numbers_ahead + block * k);
+            prefetch(to + numbers_ahead + block * k);
             cpu::transpose_block(rows + k, in, to + block * k);
         }
         for (; k < in; ++k)

@@ -57,7 +57,7 @@ ShardOrder order_of(const Round& round, std::uint64_t shard) {
     return order;
 }
 
-/// The rank of another worker, one that rank 1 passes on to what all are told.
+/// The rank of another worker, to which rank 1 passes on what all are told.
 constexpr int another = 11;
 
 /// A worker in a thread of its own; the test plays rank 0.

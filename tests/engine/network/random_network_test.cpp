@@ -10,14 +10,14 @@
 #include "cambrian/engine/layers/layer_json.hpp"
 #include "cambrian/engine/layers/normalisation/softmax_variants.hpp"
 #include "cambrian/engine/reference/reference.hpp"
+#include "cambrian/tests/support/all_cases.hpp"
 #include "cambrian/tests/support/network_passes.hpp"
 
 namespace cambrian {
 namespace {
 
 std::uint64_t networks() {
-    const char* text = std::getenv("CAMBRIAN_RANDOM_NETWORKS");
-    return text == nullptr ? 300 : std::stoull(text);
+    return test::asked("CAMBRIAN_RANDOM_NETWORKS", 300);
 }
 
 /// Settings and ends of the network with a number: ids in every fourth, time in two of three.

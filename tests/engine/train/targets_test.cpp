@@ -14,6 +14,7 @@
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/engine/train/trainer.hpp"
 #include "cambrian/engine/train/training_graphs.hpp"
+#include "cambrian/tests/support/all_cases.hpp"
 
 namespace cambrian::targets_test {
 namespace {
@@ -24,8 +25,7 @@ using testing::HasSubstr;
 
 /// CAMBRIAN_RANDOM_NETWORKS asks for more than the quick number.
 std::int64_t random_networks() {
-    const char* text = std::getenv("CAMBRIAN_RANDOM_NETWORKS");
-    return text == nullptr ? 40 : std::atoll(text);
+    return static_cast<std::int64_t>(test::asked("CAMBRIAN_RANDOM_NETWORKS", 40));
 }
 
 constexpr auto chain_rule = TrainingMethod::target_propagation;

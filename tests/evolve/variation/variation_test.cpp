@@ -16,6 +16,7 @@
 #include "cambrian/engine/network/builders/builders.hpp"
 #include "cambrian/evolve/genome/alignment.hpp"
 #include "cambrian/tests/evolve/support/genome_support.hpp"
+#include "cambrian/tests/support/all_cases.hpp"
 #include "cambrian/tests/support/network_passes.hpp"
 
 namespace cambrian::evolve {
@@ -294,16 +295,12 @@ class Chain {
     std::vector<Genome> kept_;
 };
 
-std::uint64_t asked(const char* variable, std::uint64_t unasked) {
-    const char* text = std::getenv(variable);
-    return text == nullptr ? unasked : std::stoull(text);
-}
 /// CAMBRIAN_CHAINS asks for more than the quick number, CAMBRIAN_FIRST_CHAIN for others.
 std::uint64_t chains() {
-    return asked("CAMBRIAN_CHAINS", 60);
+    return cambrian::test::asked("CAMBRIAN_CHAINS", 60);
 }
 std::uint64_t first_chain() {
-    return asked("CAMBRIAN_FIRST_CHAIN", 0);
+    return cambrian::test::asked("CAMBRIAN_FIRST_CHAIN", 0);
 }
 
 /// What the last genomes of the chains have in them, to show that the chains went somewhere.

@@ -5,14 +5,14 @@
 
 #include "cambrian/tests/engine/support/random_graph.hpp"
 #include "cambrian/tests/gpu/support/program_support.hpp"
+#include "cambrian/tests/support/all_cases.hpp"
 
 namespace cambrian::test {
 namespace {
 
 /// How many graphs each test makes: more with CAMBRIAN_TEST_GRAPHS.
 std::uint64_t graph_count() {
-    const char* text = std::getenv("CAMBRIAN_TEST_GRAPHS");
-    return text == nullptr ? 3 : std::strtoull(text, nullptr, 10);
+    return asked("CAMBRIAN_TEST_GRAPHS", 3);
 }
 
 using Values = std::vector<std::vector<double>>;

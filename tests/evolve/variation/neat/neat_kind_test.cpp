@@ -11,6 +11,7 @@
 #include "cambrian/evolve/evaluation/family.hpp"
 #include "cambrian/tests/evolve/support/genome_support.hpp"
 #include "cambrian/tests/evolve/support/neat_support.hpp"
+#include "cambrian/tests/support/all_cases.hpp"
 
 namespace cambrian::evolve::neat_kind_test {
 namespace {
@@ -251,11 +252,6 @@ TEST(NeatKind, RefusesNetworksThatItCannotHold) {
                 ThrowsMessage<ConfigError>(HasSubstr("connections may be enabled at any time")));
 }
 
-std::uint64_t asked(const char* variable, std::uint64_t unasked) {
-    const char* text = std::getenv(variable);
-    return text != nullptr ? std::strtoull(text, nullptr, 10) : unasked;
-}
-
 /// Variations that use everything there is.
 std::vector<Variation> lively_kinds() {
     constexpr std::string_view rates = R"("node_add_rate": 0.3, "connection_add_rate": 0.4,
@@ -289,8 +285,8 @@ TEST(NeatChains, EveryChildIsValidAndRuns) {
     std::size_t largest = 0;
     std::set<bool> stateful;
     // CAMBRIAN_CHAINS asks for more than the quick number, CAMBRIAN_FIRST_CHAIN for others.
-    const std::uint64_t first_chain = asked("CAMBRIAN_FIRST_CHAIN", 0);
-    const std::uint64_t end = first_chain + asked("CAMBRIAN_CHAINS", 60);
+    const std::uint64_t first_chain = test::asked("CAMBRIAN_FIRST_CHAIN", 0);
+    const std::uint64_t end = first_chain + test::asked("CAMBRIAN_CHAINS", 60);
     for (std::uint64_t number = first_chain; number < end; ++number) {
         const Variation& variation = variations[number % variations.size()];
         std::array<Genome, 2> last{founder_number(variation, 1000 * number),
