@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <thread>
@@ -55,6 +56,16 @@ class ChildProcess {
             std::this_thread::sleep_for(std::chrono::milliseconds(5));
         }
         return std::nullopt;
+    }
+
+    /// Processor time of all its threads so far; 0 once it has ended.
+    double processor_seconds() const {
+        clockid_t clock{};
+        timespec used{};
+        if (pid_ <= 0 || ::clock_getcpuclockid(pid_, &clock) != 0 ||
+            ::clock_gettime(clock, &used) != 0)
+            return 0.0;
+        return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
     }
 
   private:

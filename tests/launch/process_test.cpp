@@ -84,6 +84,9 @@ TEST_F(ProcessTest, SecondRequestEndsAnythingAtOnce) {
         std::filesystem::remove_all(directory_.file("run"));
         ChildProcess program({"evolve", endless(200'000), "--quiet"}, settings());
         ASSERT_TRUE(comes_true([&] { return !status().empty(); })) << test::content(output_);
+        // Its status stands before it evaluates; that it computes shows that it does.
+        const double begun = program.processor_seconds();
+        ASSERT_TRUE(comes_true([&] { return program.processor_seconds() > begun + 0.3; }));
         program.tell(SIGTERM);
         EXPECT_EQ(program.end_within(0.6), std::nullopt);
         program.tell(SIGUSR1);
