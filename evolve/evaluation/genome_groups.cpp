@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
-#include <tuple>
-#include <utility>
 
 namespace cambrian::evolve {
 namespace {
@@ -16,6 +13,7 @@ constexpr std::uint32_t vacant = UINT32_MAX;
 
 void GenomeGroups::arrange(std::span<const GenomeStructure> structures, std::int64_t lockstep) {
     find(structures);
+    find_runs();
     sort();
     place(grain(lockstep));
 }
@@ -41,28 +39,52 @@ void GenomeGroups::find(std::span<const GenomeStructure> structures) {
     }
 }
 
-void GenomeGroups::sort() {
-    sorted_.resize(groups_.size());
-    std::iota(sorted_.begin(), sorted_.end(), 0U);
-    const auto structure = [this](std::size_t i) -> const GenomeStructure& {
-        return groups_[sorted_[i]].structure;
-    };
-    std::ranges::stable_sort(sorted_, {}, [this](std::uint32_t index) {
-        const GenomeStructure& of = groups_[index].structure;
-        return std::tuple(of.size_class, of.path, -of.cost);
-    });
+/// Which groups share a class and a path, how many genomes these are, and what the dearest costs.
+void GenomeGroups::find_runs() {
+    const std::size_t slots = std::bit_ceil(groups_.size() * 2);
+    // Paths differ in few bits, which a multiplication spreads over the first ones.
+    const auto unused_bits = 64 - std::bit_width(slots - 1);
+    buckets_.assign(slots, vacant);
     runs_.clear();
-    for (std::size_t i = 0; i < sorted_.size(); ++i) {
-        const bool new_path = i == 0 || structure(i).size_class != structure(i - 1).size_class ||
-                              structure(i).path != structure(i - 1).path;
-        if (new_path)
-            runs_.push_back(
-                {.first = i, .size_class = structure(i).size_class, .dearest = structure(i).cost});
-        runs_.back().last = i + 1;
-        runs_.back().count += groups_[sorted_[i]].count;
+    for (Group& group : groups_) {
+        const auto& [hash, size_class, path, cost] = group.structure;
+        const auto differs = [&](std::uint32_t run) {
+            return runs_[run].path != path || runs_[run].size_class != size_class;
+        };
+        std::size_t bucket = (path ^ size_class) * 0x9E3779B97F4A7C15U >> unused_bits;
+        while (buckets_[bucket] != vacant && differs(buckets_[bucket]))
+            bucket = (bucket + 1) & (slots - 1);
+        if (buckets_[bucket] == vacant) {
+            buckets_[bucket] = static_cast<std::uint32_t>(runs_.size());
+            runs_.push_back({.path = path, .size_class = size_class});
+        }
+        group.run = buckets_[bucket];
+        Run& run = runs_[group.run];
+        run.count += group.count;
+        run.dearest = std::max(run.dearest, cost);
     }
-    std::ranges::stable_sort(
-        runs_, {}, [](const Run& run) { return std::pair(run.size_class, -run.dearest); });
+}
+
+/// By class, then by run, that of the dearest network first, then the dear before the cheap.
+void GenomeGroups::sort() {
+    std::int64_t dearest = 0;
+    for (const Run& run : runs_) dearest = std::max(dearest, run.dearest);
+    const auto bits = std::bit_width(static_cast<std::uint64_t>(dearest));
+    const auto key = [&](std::size_t first, std::int64_t cost) {
+        return std::uint64_t{first} << bits | static_cast<std::uint64_t>(dearest - cost);
+    };
+    std::vector<RadixSort::Item>& items = sort_.items();
+    items.clear();
+    for (std::uint32_t i = 0; i < runs_.size(); ++i)
+        items.push_back({.key = key(runs_[i].size_class, runs_[i].dearest), .value = i});
+    std::size_t rank = 0;
+    for (const RadixSort::Item& item : sort_.sort()) runs_[item.value].rank = rank++;
+    items.clear();
+    for (std::uint32_t i = 0; i < groups_.size(); ++i)
+        items.push_back(
+            {.key = key(runs_[groups_[i].run].rank, groups_[i].structure.cost), .value = i});
+    sorted_.clear();
+    for (const RadixSort::Item& item : sort_.sort()) sorted_.push_back(item.value);
 }
 
 std::size_t GenomeGroups::grain(std::int64_t lockstep) const {
@@ -79,17 +101,15 @@ std::size_t GenomeGroups::grain(std::int64_t lockstep) const {
 void GenomeGroups::place(std::size_t grain) {
     std::size_t position = 0;
     std::size_t class_begin = 0;
-    for (std::size_t i = 0; i < runs_.size(); ++i) {
-        const Run& run = runs_[i];
-        for (std::size_t at = run.first; at < run.last; ++at) {
-            Group& group = groups_[sorted_[at]];
-            group.begin = group.end = position;
-            position += group.count;
-        }
-        if (run.size_class == as_graph) continue;
-        const bool ends_class = i + 1 == runs_.size() || runs_[i + 1].size_class != run.size_class;
-        if (ends_class)
-            class_ends_[run.size_class] = class_begin = position;
+    for (std::size_t i = 0; i < sorted_.size(); ++i) {
+        Group& group = groups_[sorted_[i]];
+        group.begin = group.end = position;
+        position += group.count;
+        const Group* next = i + 1 < sorted_.size() ? &groups_[sorted_[i + 1]] : nullptr;
+        const std::size_t size_class = group.structure.size_class;
+        if (size_class == as_graph || (next != nullptr && next->run == group.run)) continue;
+        if (next == nullptr || next->structure.size_class != size_class)
+            class_ends_[size_class] = class_begin = position;
         else
             position = class_begin + (position - class_begin + grain - 1) / grain * grain;
     }

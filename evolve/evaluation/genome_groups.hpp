@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cambrian/engine/core/hash.hpp"
+#include "cambrian/engine/core/radix_sort.hpp"
 #include "cambrian/evolve/evaluation/bytecode_batch.hpp"
 
 namespace cambrian::evolve {
@@ -30,6 +31,7 @@ class GenomeGroups {
         std::size_t count = 0;
         std::size_t begin = 0;
         std::size_t end = 0;
+        std::uint32_t run = 0;
     };
 
     /// @param lockstep of the backend: so many neighbours share a path where that is affordable.
@@ -48,27 +50,29 @@ class GenomeGroups {
     [[nodiscard]] std::size_t end_of_program(std::size_t position) const;
 
   private:
-    /// Bytecodes of one class and path: [first, last) of the sorted groups.
+    /// Bytecodes of one class and path.
     struct Run {
-        std::size_t first = 0;
-        std::size_t last = 0;
+        std::uint64_t path = 0;
         std::size_t size_class = 0;
         std::size_t count = 0;     ///< Genomes.
         std::int64_t dearest = 0;  ///< Cost of its most expensive bytecode.
+        std::size_t rank = 0;      ///< Among the runs, in the order of positions.
     };
 
     void find(std::span<const GenomeStructure> structures);
+    void find_runs();
     void sort();
     /// A multiple of this begins every path.
     [[nodiscard]] std::size_t grain(std::int64_t lockstep) const;
     void place(std::size_t grain);
     void fill_gaps();
 
-    std::vector<std::uint32_t> buckets_;   ///< Hash table of groups.
+    std::vector<std::uint32_t> buckets_;   ///< Hash table of groups, then of runs.
     std::vector<std::uint32_t> group_of_;  ///< Of every genome.
     std::vector<Group> groups_;
     std::vector<std::uint32_t> sorted_;  ///< Groups.
-    std::vector<Run> runs_;              ///< Of sorted groups, in the order of positions.
+    std::vector<Run> runs_;
+    RadixSort sort_;
     std::vector<std::uint32_t> order_;
     std::array<std::size_t, BytecodeBatch::class_count> class_ends_{};
 };

@@ -3,7 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/evolve/evaluation/bytecode_batch.hpp"
+#include "cambrian/evolve/evaluation/genome_groups.hpp"
 #include "cambrian/evolve/variation/mutation.hpp"
+#include "cambrian/tests/bench/evolve/neuron_population.hpp"
 
 // What the interpreted family does for every genome of a generation before anything runs.
 namespace cambrian::evolve {
@@ -60,6 +62,34 @@ void bytecode_of_genomes(benchmark::State& state) {
     state.counters["packed"] = static_cast<double>(batch.capacity(0).weights);
 }
 BENCHMARK(bytecode_of_genomes)->ArgName("write")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+
+/// Which of them run side by side: grown layers, or graphs of neurons, each of its own structure.
+void order_of_genomes(benchmark::State& state) {
+    std::vector<Individual> genomes;
+    const bool neurons = state.range(0) != 0;
+    for (Genome& genome : neurons
+                              ? bench::neuron_population(bench::grown_for_cart_pole, 0, population)
+                              : grown_genomes())
+        genomes.emplace_back(std::move(genome));
+    std::vector<const Individual*> pointers;
+    for (const Individual& genome : genomes) pointers.push_back(&genome);
+    ThreadPool threads(1);
+    BytecodeBatch batch;
+    std::vector<GenomeStructure> structures;
+    for (const auto& entry : batch.read(pointers, threads))
+        structures.push_back(entry ? GenomeStructure{.hash = entry->hash,
+                                                     .size_class = entry->size_class,
+                                                     .path = entry->path,
+                                                     .cost = entry->cost}
+                                   : GenomeStructure{});
+    GenomeGroups groups;
+    for (auto _ : state) {
+        groups.arrange(structures, 32);
+        benchmark::DoNotOptimize(groups.order().data());
+    }
+    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(population));
+}
+BENCHMARK(order_of_genomes)->ArgName("neurons")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace cambrian::evolve

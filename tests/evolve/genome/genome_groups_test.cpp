@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 namespace cambrian::evolve {
 namespace {
@@ -91,6 +93,32 @@ TEST(GenomeGroups, ProgramsFollowEachOtherAndTheDearBeginFirst) {
     EXPECT_TRUE(std::ranges::is_sorted(classes));
     EXPECT_EQ(std::ranges::count(classes, 0U), 1);
     EXPECT_EQ(std::ranges::count(classes, 1U), 1);
+}
+
+TEST(GenomeGroups, WhatIsEqualLiesSideBySideTheDearBeforeTheCheap) {
+    for (const std::size_t paths : {1U, 9U, 3000U}) {
+        std::vector<GenomeStructure> all = structures(3000, paths);
+        // Paths that agree in their last bits.
+        for (GenomeStructure& each : all) each.path <<= 40;
+        GenomeGroups groups;
+        groups.arrange(all, lockstep);
+        std::set<std::uint64_t> hashes;
+        std::set<std::pair<std::size_t, std::uint64_t>> paths_of_classes;
+        for (std::size_t i = 0; i < groups.order().size(); ++i) {
+            const GenomeStructure& here = groups.group_at(i).structure;
+            const GenomeStructure* before = i > 0 ? &groups.group_at(i - 1).structure : nullptr;
+            const bool path_begins = before == nullptr || here.size_class != before->size_class ||
+                                     here.path != before->path;
+            if (before == nullptr || here.hash != before->hash) {
+                EXPECT_TRUE(hashes.insert(here.hash.low).second) << i;
+            }
+            if (path_begins) {
+                EXPECT_TRUE(paths_of_classes.insert({here.size_class, here.path}).second) << i;
+            } else {
+                EXPECT_LE(here.cost, before->cost) << i;
+            }
+        }
+    }
 }
 
 }  // namespace
