@@ -26,12 +26,15 @@
 // What the coordinator does besides evaluation. Ranks are threads that take turns: while the
 // coordinator works no worker does, so its time is its own. In nanoseconds of processor time of its
 // thread for each child of the population, which do not depend on who else uses the machine:
-// `close` from the last scores to the line in the log (decide, apply, commit),
-// `first` from there to the first order, `orders` the further ones,
-// `outcomes` the reading of what workers answer, and `waited` the sum of these, when workers wait.
-// `own` is what it does while they work: its own job, and the survivors that others made. `wall` is
-// all of this by the clock; of one rank, which has nobody to talk to, a generation without the
-// birth and the evaluation of its children.
+// `close` from the last scores to the word to the workers about the next round, but for `decide`,
+// what the strategy takes of it; `follow` from there to the line in the log (its parents and
+// children, as every rank follows a decision); `first` from there to the first order, `orders` the
+// further ones; `outcomes` the reading of scores, `parents` that of genomes which it asked for or
+// is asked for. `own` is what it does as a rank: its job and the parents of that, the survivors
+// that others made. `waited` is the sum of all but that, and `besides` what only a coordinator
+// does, but for the strategy: `close`, `first`, `orders` and `outcomes`. `wall` is all of this by
+// the clock; of one rank, which has nobody to talk to, a generation without the birth and the
+// evaluation of its children.
 namespace cambrian::distributed {
 namespace {
 
@@ -65,8 +68,9 @@ class OnePassTask final : public evolve::Task {
     }
 };
 
-enum class Part : std::uint8_t { close, first, orders, own, outcomes };
-constexpr std::array<const char*, 5> part_names{"close", "first", "orders", "own", "outcomes"};
+enum class Part : std::uint8_t { close, follow, first, orders, outcomes, parents, own, decide };
+constexpr std::array part_names{"close",    "follow",  "first", "orders",
+                                "outcomes", "parents", "own",   "decide"};
 constexpr std::size_t parts = part_names.size();
 
 double thread_seconds() {
@@ -100,7 +104,12 @@ class Ledger {
         cpu_ = thread_seconds();
     }
     /// @param working seconds of the ranks on their shards, each.
-    void end_generation(double working) {
+    /// @param decided seconds of the strategy, a part of `close`.
+    void end_generation(double working, double decided) {
+        for (auto* const times : {&now_.wall, &now_.cpu}) {
+            (*times)[static_cast<std::size_t>(Part::close)] -= decided;
+            (*times)[static_cast<std::size_t>(Part::decide)] += decided;
+        }
         now_.working = working;
         done.push_back(std::exchange(now_, Times{}));
     }
@@ -155,6 +164,10 @@ class TurnNetwork {
             after_ = Part::own;
             ++owed_[static_cast<std::size_t>(to)];
         }
+        if (kind == MessageKind::round_end) {
+            ledger_.cut(Part::close);
+            after_ = Part::own;
+        }
         held_back_.push_back({to, {0, kind, std::move(payload)}});
         if (kind == MessageKind::stop) {
             const std::lock_guard lock(mutex_);
@@ -184,10 +197,15 @@ class TurnNetwork {
             questions_ -= message->kind == MessageKind::genome_request ? 1 : 0;
         }
         lock.unlock();
-        // Without a message the loop looks for results of its own thread.
-        after_ = message ? Part::outcomes : Part::close;
+        // Without a message the loop looks after its own thread: for results, and parents of its
+        // job.
+        after_ = !message ? Part::own : of_parents(message->kind) ? Part::parents : Part::outcomes;
         ledger_.go_on();
         return message;
+    }
+
+    [[nodiscard]] static bool of_parents(MessageKind kind) {
+        return kind == MessageKind::genome_request || kind == MessageKind::genomes;
     }
 
     /// With the lock held.
@@ -226,7 +244,7 @@ class TurnNetwork {
     Ledger& ledger_;
     // Of the coordinator's thread.
     std::vector<std::pair<int, Message>> held_back_;
-    Part after_ = Part::close;
+    Part after_ = Part::own;
     // Of all, with the lock.
     std::mutex mutex_;
     std::condition_variable arrived_;
@@ -242,8 +260,9 @@ class Watch final : public Reporter {
     void progressed(std::uint64_t, std::uint64_t, std::uint64_t) override {}
     void warning(const std::string& text) override { throw std::runtime_error(text); }
     void generation_done(const GenerationReport& report) override {
-        ledger_.cut(Part::close);
-        ledger_.end_generation(report.evaluate_seconds + report.vary_seconds);
+        ledger_.cut(Part::follow);
+        ledger_.end_generation(report.evaluate_seconds + report.vary_seconds,
+                               report.decide_seconds);
     }
 
   private:
@@ -320,10 +339,18 @@ void bookkeeping(benchmark::State& state) {
         for (std::size_t part = 0; part < parts && ranks > 1; ++part) {
             report(part_names[part], [part](const Times& times) { return times.cpu[part]; });
         }
+        const auto sum_of = [](const Times& times, std::initializer_list<Part> some) {
+            double sum = 0.0;
+            for (const Part part : some) sum += times.cpu[static_cast<std::size_t>(part)];
+            return sum;
+        };
         if (ranks > 1) {
-            report("waited", [](const Times& times) {
+            report("waited", [&](const Times& times) {
                 return std::accumulate(times.cpu.begin(), times.cpu.end(), 0.0) -
-                       times.cpu[static_cast<std::size_t>(Part::own)];
+                       sum_of(times, {Part::own});
+            });
+            report("besides", [&](const Times& times) {
+                return sum_of(times, {Part::close, Part::first, Part::orders, Part::outcomes});
             });
         }
         std::filesystem::remove_all(place);
