@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -22,6 +23,11 @@ class RadixSort {
 
     /// @return the items, ascending.
     const std::vector<Item>& sort() {
+        // A pass goes over all digits, however few the items are.
+        if (items_.size() < digits / 8) {
+            std::ranges::stable_sort(items_, {}, &Item::key);
+            return items_;
+        }
         std::uint64_t all = 0;
         for (const Item& item : items_) all |= item.key;
         const int bits = 64 - std::countl_zero(all);

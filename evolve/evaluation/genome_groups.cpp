@@ -18,6 +18,14 @@ void GenomeGroups::arrange(std::span<const GenomeStructure> structures, std::int
     place(grain(lockstep));
 }
 
+template <class Differs>
+std::uint32_t& GenomeGroups::bucket_of(std::size_t first, const Differs& differs) {
+    std::size_t bucket = first;
+    while (buckets_[bucket] != vacant && differs(buckets_[bucket]))
+        bucket = (bucket + 1) & (buckets_.size() - 1);
+    return buckets_[bucket];
+}
+
 void GenomeGroups::find(std::span<const GenomeStructure> structures) {
     const std::size_t slots = std::bit_ceil(structures.size() * 2);
     buckets_.assign(slots, vacant);
@@ -27,15 +35,13 @@ void GenomeGroups::find(std::span<const GenomeStructure> structures) {
         const auto differs = [&](std::uint32_t group) {
             return groups_[group].structure.hash != structure.hash;
         };
-        std::size_t bucket = structure.hash.low & (slots - 1);
-        while (buckets_[bucket] != vacant && differs(buckets_[bucket]))
-            bucket = (bucket + 1) & (slots - 1);
-        if (buckets_[bucket] == vacant) {
-            buckets_[bucket] = static_cast<std::uint32_t>(groups_.size());
+        std::uint32_t& group = bucket_of(structure.hash.low & (slots - 1), differs);
+        if (group == vacant) {
+            group = static_cast<std::uint32_t>(groups_.size());
             groups_.push_back({.structure = structure});
         }
-        ++groups_[buckets_[bucket]].count;
-        group_of_.push_back(buckets_[bucket]);
+        ++groups_[group].count;
+        group_of_.push_back(group);
     }
 }
 
@@ -51,14 +57,13 @@ void GenomeGroups::find_runs() {
         const auto differs = [&](std::uint32_t run) {
             return runs_[run].path != path || runs_[run].size_class != size_class;
         };
-        std::size_t bucket = (path ^ size_class) * 0x9E3779B97F4A7C15U >> unused_bits;
-        while (buckets_[bucket] != vacant && differs(buckets_[bucket]))
-            bucket = (bucket + 1) & (slots - 1);
-        if (buckets_[bucket] == vacant) {
-            buckets_[bucket] = static_cast<std::uint32_t>(runs_.size());
+        std::uint32_t& number =
+            bucket_of((path ^ size_class) * 0x9E3779B97F4A7C15U >> unused_bits, differs);
+        if (number == vacant) {
+            number = static_cast<std::uint32_t>(runs_.size());
             runs_.push_back({.path = path, .size_class = size_class});
         }
-        group.run = buckets_[bucket];
+        group.run = number;
         Run& run = runs_[group.run];
         run.count += group.count;
         run.dearest = std::max(run.dearest, cost);
@@ -83,8 +88,7 @@ void GenomeGroups::sort() {
     for (std::uint32_t i = 0; i < groups_.size(); ++i)
         items.push_back(
             {.key = key(runs_[groups_[i].run].rank, groups_[i].structure.cost), .value = i});
-    sorted_.clear();
-    for (const RadixSort::Item& item : sort_.sort()) sorted_.push_back(item.value);
+    sort_.sort();
 }
 
 std::size_t GenomeGroups::grain(std::int64_t lockstep) const {
@@ -101,11 +105,12 @@ std::size_t GenomeGroups::grain(std::int64_t lockstep) const {
 void GenomeGroups::place(std::size_t grain) {
     std::size_t position = 0;
     std::size_t class_begin = 0;
-    for (std::size_t i = 0; i < sorted_.size(); ++i) {
-        Group& group = groups_[sorted_[i]];
+    const std::vector<RadixSort::Item>& sorted = sort_.items();
+    for (std::size_t i = 0; i < sorted.size(); ++i) {
+        Group& group = groups_[sorted[i].value];
         group.begin = group.end = position;
         position += group.count;
-        const Group* next = i + 1 < sorted_.size() ? &groups_[sorted_[i + 1]] : nullptr;
+        const Group* next = i + 1 < sorted.size() ? &groups_[sorted[i + 1].value] : nullptr;
         const std::size_t size_class = group.structure.size_class;
         if (size_class == as_graph || (next != nullptr && next->run == group.run)) continue;
         if (next == nullptr || next->structure.size_class != size_class)

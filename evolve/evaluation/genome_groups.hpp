@@ -22,6 +22,11 @@ struct GenomeStructure {
     std::int64_t cost = 0;
 };
 
+[[nodiscard]] inline GenomeStructure structure_of(const BytecodeBatch::Entry& entry) {
+    return {
+        .hash = entry.hash, .size_class = entry.size_class, .path = entry.path, .cost = entry.cost};
+}
+
 /// Puts networks of equal structure side by side. Keeps its storage.
 class GenomeGroups {
   public:
@@ -59,6 +64,9 @@ class GenomeGroups {
         std::size_t rank = 0;      ///< Among the runs, in the order of positions.
     };
 
+    /// The bucket, from a first one on, of what does not differ, or the vacant one that it gets.
+    template <class Differs>
+    [[nodiscard]] std::uint32_t& bucket_of(std::size_t first, const Differs& differs);
     void find(std::span<const GenomeStructure> structures);
     void find_runs();
     void sort();
@@ -70,9 +78,8 @@ class GenomeGroups {
     std::vector<std::uint32_t> buckets_;   ///< Hash table of groups, then of runs.
     std::vector<std::uint32_t> group_of_;  ///< Of every genome.
     std::vector<Group> groups_;
-    std::vector<std::uint32_t> sorted_;  ///< Groups.
     std::vector<Run> runs_;
-    RadixSort sort_;
+    RadixSort sort_;  ///< Of runs, then of groups, whose order it keeps.
     std::vector<std::uint32_t> order_;
     std::array<std::size_t, BytecodeBatch::class_count> class_ends_{};
 };

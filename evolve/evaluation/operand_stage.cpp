@@ -18,11 +18,6 @@ bool repeats(std::span<const std::uint32_t> order, std::size_t position) {
     return position > 0 && order[position] == order[position - 1];
 }
 
-GenomeStructure structure_of(const BytecodeBatch::Entry& entry) {
-    return {
-        .hash = entry.hash, .size_class = entry.size_class, .path = entry.path, .cost = entry.cost};
-}
-
 /// What the backend lends, or where it lends nothing, so many values of memory that grows.
 template <class Value>
 std::span<Value> room_for(std::int64_t words, std::span<Value> lent, std::vector<Value>& own) {

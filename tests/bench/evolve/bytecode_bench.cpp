@@ -77,11 +77,7 @@ void order_of_genomes(benchmark::State& state) {
     BytecodeBatch batch;
     std::vector<GenomeStructure> structures;
     for (const auto& entry : batch.read(pointers, threads))
-        structures.push_back(entry ? GenomeStructure{.hash = entry->hash,
-                                                     .size_class = entry->size_class,
-                                                     .path = entry->path,
-                                                     .cost = entry->cost}
-                                   : GenomeStructure{});
+        structures.push_back(entry ? structure_of(*entry) : GenomeStructure{});
     GenomeGroups groups;
     for (auto _ : state) {
         groups.arrange(structures, 32);
