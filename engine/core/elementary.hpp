@@ -8,6 +8,7 @@
 #define CAMBRIAN_CALL(name) name
 #define CAMBRIAN_CODEC(type, name) [[gnu::always_inline]] inline type name
 #define CAMBRIAN_PRECISE
+#define CAMBRIAN_EXACT_SUM(a, b, c) ((a) * (b) + (c))
 
 /// Our own elementwise functions: the same bits on every device and in scalar and vector code,
 /// special values like IEEE 754, subnormal numbers counted as zero. Within 2 units in the last
@@ -40,3 +41,4 @@ using namespace elementary;
 #undef CAMBRIAN_CALL
 #undef CAMBRIAN_CODEC
 #undef CAMBRIAN_PRECISE
+#undef CAMBRIAN_EXACT_SUM

@@ -3,6 +3,7 @@
 //   CAMBRIAN_ELEMENTARY(name)  declares a function of that name that returns float
 //   CAMBRIAN_CALL(name)        the name such a function is called by
 //   CAMBRIAN_PRECISE           marks a local whose operations may not be fused or reordered
+//   CAMBRIAN_EXACT_SUM(a, b, c)  a b + c where a b is exact: one rounding or two, the same bits
 //   uint, float_to_bits, bits_to_float
 // No expression below may be contracted: compile C++ with -ffp-contract=off. Operands that are
 // subnormal count as zero and subnormal results are zero, by tests on the bits, whether or not the
@@ -48,10 +49,10 @@ CAMBRIAN_ELEMENTARY(fraction_quotient)(float a, float b) {
     CAMBRIAN_PRECISE float quotient_low = quotient - quotient_high;
     CAMBRIAN_PRECISE float b_high = bits_to_float(float_to_bits(b) & 0xFFFFF000U);
     CAMBRIAN_PRECISE float b_low = b - b_high;
-    CAMBRIAN_PRECISE float remainder_0 = a - quotient_high * b_high;
-    CAMBRIAN_PRECISE float remainder_1 = remainder_0 - quotient_high * b_low;
-    CAMBRIAN_PRECISE float remainder_2 = remainder_1 - quotient_low * b_high;
-    CAMBRIAN_PRECISE float remainder_3 = remainder_2 - quotient_low * b_low;
+    CAMBRIAN_PRECISE float remainder_0 = CAMBRIAN_EXACT_SUM(-quotient_high, b_high, a);
+    CAMBRIAN_PRECISE float remainder_1 = CAMBRIAN_EXACT_SUM(-quotient_high, b_low, remainder_0);
+    CAMBRIAN_PRECISE float remainder_2 = CAMBRIAN_EXACT_SUM(-quotient_low, b_high, remainder_1);
+    CAMBRIAN_PRECISE float remainder_3 = CAMBRIAN_EXACT_SUM(-quotient_low, b_low, remainder_2);
     CAMBRIAN_PRECISE float corrected = quotient + remainder_3 * inverse;
     return corrected;
 }
@@ -117,9 +118,9 @@ CAMBRIAN_ELEMENTARY(sqrt_inside)(float x) {
     CAMBRIAN_PRECISE float root = fraction * inverse;
     CAMBRIAN_PRECISE float high = bits_to_float(float_to_bits(root) & 0xFFFFF000U);
     CAMBRIAN_PRECISE float low = root - high;
-    CAMBRIAN_PRECISE float remainder_0 = fraction - high * high;
-    CAMBRIAN_PRECISE float remainder_1 = remainder_0 - 2.0F * high * low;
-    CAMBRIAN_PRECISE float remainder_2 = remainder_1 - low * low;
+    CAMBRIAN_PRECISE float remainder_0 = CAMBRIAN_EXACT_SUM(-high, high, fraction);
+    CAMBRIAN_PRECISE float remainder_1 = CAMBRIAN_EXACT_SUM(-2.0F * high, low, remainder_0);
+    CAMBRIAN_PRECISE float remainder_2 = CAMBRIAN_EXACT_SUM(-low, low, remainder_1);
     CAMBRIAN_PRECISE float corrected = root + remainder_2 * (0.5F * inverse);
     return bits_to_float(float_to_bits(corrected) + (uint(half_exponent) << 23));
 }
@@ -161,7 +162,7 @@ CAMBRIAN_ELEMENTARY(exp_series)(float r) {
 
 // e^(x - shift * ln 2) for an integer shift next to x / ln 2: between 0.7 and 1.42.
 CAMBRIAN_ELEMENTARY(exp_fraction)(float x, float shift) {
-    CAMBRIAN_PRECISE float r_0 = x - shift * ln_2_high;
+    CAMBRIAN_PRECISE float r_0 = CAMBRIAN_EXACT_SUM(-ln_2_high, shift, x);
     CAMBRIAN_PRECISE float r = r_0 - shift * ln_2_low;
     CAMBRIAN_PRECISE float p_1 = CAMBRIAN_CALL(exp_series)(r);
     CAMBRIAN_PRECISE float above_one = r + (r * r) * p_1;
@@ -174,7 +175,8 @@ CAMBRIAN_ELEMENTARY(exp_inside)(float x) {
     CAMBRIAN_PRECISE float shifted = x * log2_e + rounding_shift;
     CAMBRIAN_PRECISE float shift = shifted - rounding_shift;
     CAMBRIAN_PRECISE float fraction = CAMBRIAN_CALL(exp_fraction)(x, shift);
-    uint exponent = (float_to_bits(shifted) - rounding_shift_bits) << 23;
+    // The bits of the rounding shift leave the word.
+    uint exponent = float_to_bits(shifted) << 23;
     return bits_to_float(float_to_bits(fraction) + exponent);
 }
 
@@ -220,7 +222,7 @@ CAMBRIAN_ELEMENTARY(log_inside)(float x) {
     CAMBRIAN_PRECISE float cubic = (square * f) * p_1 + scale * ln_2_low;
     CAMBRIAN_PRECISE float tail = cubic - 0.5F * square;
     CAMBRIAN_PRECISE float body = f + tail;
-    CAMBRIAN_PRECISE float result = scale * ln_2_high + body;
+    CAMBRIAN_PRECISE float result = CAMBRIAN_EXACT_SUM(ln_2_high, scale, body);
     return result;
 }
 
@@ -262,8 +264,8 @@ CAMBRIAN_ELEMENTARY(sin_turned)(float x, uint quarter_turns) {
     CAMBRIAN_PRECISE float k = shifted - rounding_shift;
     uint quadrant = float_to_bits(shifted) - rounding_shift_bits + quarter_turns;
     // pi / 2 in parts of 11 bits, so that the products with k (13 bits) are exact.
-    CAMBRIAN_PRECISE float r_0 = inside - k * 1.5703125F;
-    CAMBRIAN_PRECISE float r_1 = r_0 - k * 4.83751297e-4F;
+    CAMBRIAN_PRECISE float r_0 = CAMBRIAN_EXACT_SUM(-1.5703125F, k, inside);
+    CAMBRIAN_PRECISE float r_1 = CAMBRIAN_EXACT_SUM(-4.83751297e-4F, k, r_0);
     CAMBRIAN_PRECISE float third = k * 7.54953362e-8F;
     CAMBRIAN_PRECISE float r_2 = r_1 - third;
     CAMBRIAN_PRECISE float lost = (r_1 - r_2) - third;
@@ -322,19 +324,21 @@ CAMBRIAN_ELEMENTARY(reciprocal_inside)(float x) {
 CAMBRIAN_ELEMENTARY(tanh)(float x) {
     uint bits = float_to_bits(x);
     uint magnitude_bits = bits & magnitude_mask;
-    CAMBRIAN_PRECISE float magnitude = bits_to_float(magnitude_bits);
-    CAMBRIAN_PRECISE float limited = magnitude > 9.5F ? 9.5F : magnitude;
+    // Up to 9.5, beyond which the result is 1; one comparison of positive numbers by their bits.
+    uint limited_bits = magnitude_bits < 0x41180000U ? magnitude_bits : 0x41180000U;
+    CAMBRIAN_PRECISE float limited = bits_to_float(limited_bits);
     CAMBRIAN_PRECISE float power = CAMBRIAN_CALL(exp_inside)(2.0F * limited);
-    CAMBRIAN_PRECISE float far = 1.0F - 2.0F * CAMBRIAN_CALL(reciprocal_inside)(1.0F + power);
+    CAMBRIAN_PRECISE float inverse = CAMBRIAN_CALL(reciprocal_inside)(1.0F + power);
+    CAMBRIAN_PRECISE float far = CAMBRIAN_EXACT_SUM(-2.0F, inverse, 1.0F);
     CAMBRIAN_PRECISE float z = limited * limited;
     CAMBRIAN_PRECISE float p_4 = 0.0217025522F + z * (-0.00818160549F + z * 0.00214652368F);
     CAMBRIAN_PRECISE float p_2 = 0.133332089F + z * (-0.0539471321F + z * p_4);
     CAMBRIAN_PRECISE float p_1 = -0.333333313F + z * p_2;
     CAMBRIAN_PRECISE float near = limited + (limited * z) * p_1;
-    CAMBRIAN_PRECISE float chosen = magnitude < 0.625F ? near : far;
-    uint small = (bits & exponent_mask) == 0U ? 0U : magnitude_bits;
-    uint chosen_bits = float_to_bits(chosen);
-    uint value = magnitude_bits < 0x39000000U ? small : chosen_bits;
+    uint near_bits = float_to_bits(near);
+    uint far_bits = float_to_bits(far);
+    uint chosen = limited_bits < 0x3F200000U ? near_bits : far_bits;
+    uint value = magnitude_bits < 0x00800000U ? 0U : chosen;
     uint with_sign = value | (bits & sign_mask);
     return bits_to_float(magnitude_bits > exponent_mask ? not_a_number_bits : with_sign);
 }
@@ -351,10 +355,10 @@ CAMBRIAN_ELEMENTARY(sigmoid)(float x) {
     CAMBRIAN_PRECISE float inverse_low = inverse - inverse_high;
     CAMBRIAN_PRECISE float sum_high = bits_to_float(float_to_bits(sum) & 0xFFFFF000U);
     CAMBRIAN_PRECISE float sum_low = sum - sum_high;
-    CAMBRIAN_PRECISE float error_0 = 1.0F - inverse_high * sum_high;
-    CAMBRIAN_PRECISE float error_1 = error_0 - inverse_high * sum_low;
-    CAMBRIAN_PRECISE float error_2 = error_1 - inverse_low * sum_high;
-    CAMBRIAN_PRECISE float error_3 = error_2 - inverse_low * sum_low;
+    CAMBRIAN_PRECISE float error_0 = CAMBRIAN_EXACT_SUM(-inverse_high, sum_high, 1.0F);
+    CAMBRIAN_PRECISE float error_1 = CAMBRIAN_EXACT_SUM(-inverse_high, sum_low, error_0);
+    CAMBRIAN_PRECISE float error_2 = CAMBRIAN_EXACT_SUM(-inverse_low, sum_high, error_1);
+    CAMBRIAN_PRECISE float error_3 = CAMBRIAN_EXACT_SUM(-inverse_low, sum_low, error_2);
     CAMBRIAN_PRECISE float error_4 = error_3 - inverse * lost;
     CAMBRIAN_PRECISE float corrected = inverse + inverse * error_4;
     CAMBRIAN_PRECISE float small = power * corrected;
@@ -408,7 +412,7 @@ CAMBRIAN_ELEMENTARY(log1p)(float x) {
     CAMBRIAN_PRECISE float cubic = (square * f) * p_1 + (scale * ln_2_low + rest);
     CAMBRIAN_PRECISE float tail = cubic - 0.5F * square;
     CAMBRIAN_PRECISE float body = f + tail;
-    CAMBRIAN_PRECISE float result = scale * ln_2_high + body;
+    CAMBRIAN_PRECISE float result = CAMBRIAN_EXACT_SUM(ln_2_high, scale, body);
     // Small arguments are their own result; this also keeps the sign of zero.
     uint signed_zero = bits & sign_mask;
     uint small = (bits & exponent_mask) == 0U ? signed_zero : bits;

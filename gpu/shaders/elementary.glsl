@@ -3,6 +3,7 @@
 #define CAMBRIAN_ELEMENTARY(name) float own_##name
 #define CAMBRIAN_CALL(name) own_##name
 #define CAMBRIAN_PRECISE precise
+#define CAMBRIAN_EXACT_SUM(a, b, c) fma(a, b, c)
 #define float_to_bits floatBitsToUint
 #define bits_to_float uintBitsToFloat
 
@@ -11,5 +12,6 @@
 #undef CAMBRIAN_ELEMENTARY
 #undef CAMBRIAN_CALL
 #undef CAMBRIAN_PRECISE
+#undef CAMBRIAN_EXACT_SUM
 #undef float_to_bits
 #undef bits_to_float
