@@ -108,6 +108,16 @@ inline constexpr std::size_t common_activations = 6;
     return op == Op::activate_any ? ActivationSet::any : ActivationSet::common;
 }
 
+/// Which neurons an op `neurons` of a bytecode may have, by how much their kernel must be able to;
+/// each set holds those before it. Kernels of a GPU are compiled for one of them, so that nobody
+/// pays for what is not used.
+enum class NeuronSet : std::uint8_t {
+    none,    ///< There is no such op.
+    sums,    ///< Sums through a common activation or steep_sigmoid; no weight or value keeps on.
+    any,     ///< Every activation and aggregation, also in continuous time.
+    plastic  ///< Weights may change.
+};
+
 /// Attributes of one axis: reductions, argmax, concat, flip, take_along_axis.
 struct AxisAttribute {
     int axis = 0;
@@ -343,8 +353,7 @@ struct InterpretAttribute {
     std::int64_t memory =
         0;  ///< Words of working memory that the longest bytecode needs for one row.
     std::int64_t weights = 0;  ///< Packed words of the largest network: about the work of a row.
-    bool neurons = false;      ///< Whether a bytecode may have the op `neurons`,
-    bool plastic = false;      ///< and neurons with plastic connections.
+    NeuronSet neurons = NeuronSet::none;
     ActivationSet activations = ActivationSet::common;  ///< Of layers, see ActivationSet.
     bool operator==(const InterpretAttribute&) const = default;
 };

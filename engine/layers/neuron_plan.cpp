@@ -106,7 +106,8 @@ class OrderSearch {
 };
 
 /// Brings together what may be computed side by side: neurons that as many others come before in a
-/// step, and of these, neurons of one activation and aggregation, plastic ones apart.
+/// step, and of these, neurons of one activation and aggregation, plastic ones apart, those of few
+/// inputs first.
 void order_by_level(const Neurons& layer, NeuronPlan& plan) {
     std::vector<std::int64_t> level(layer.neurons.size());
     for (const std::int64_t neuron : plan.order)
@@ -121,7 +122,9 @@ void order_by_level(const Neurons& layer, NeuronPlan& plan) {
         return std::tuple(level[at(neuron)], own.activation, own.aggregation,
                           plan.changes(layer, neuron));
     };
-    std::ranges::stable_sort(plan.order, {}, kind);
+    std::ranges::stable_sort(plan.order, {}, [&](std::int64_t neuron) {
+        return std::pair(kind(neuron), plan.inputs(neuron).size());
+    });
     plan.joins.assign(plan.order.size(), false);
     for (std::size_t i = 0; i + 1 < plan.order.size(); ++i)
         plan.joins[i] = kind(plan.order[i]) == kind(plan.order[i + 1]);

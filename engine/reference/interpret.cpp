@@ -399,6 +399,7 @@ void interpret(const Call& call) {
                                     .weights = static_cast<std::int64_t>(call.operand(1).size()),
                                     .state = static_cast<std::int64_t>(states),
                                     .memory = interpret.memory,
+                                    .neurons = interpret.neurons,
                                     .activations = interpret.activations};
     const std::vector<std::int32_t> bytecode = words_of(call.operand(0));
     const auto checked = [&](const BytecodeInstruction* instruction) {

@@ -25,14 +25,13 @@ std::int64_t max_operand_words(const Backend& backend) {
 
 /// Names the interpreter of a capacity and of so many weights among the structures.
 Hash128 key_of(const BytecodeCapacity& capacity, std::int64_t pool) {
-    const std::array<std::int64_t, 7> words{-1,
+    const std::array<std::int64_t, 8> words{-1,
                                             capacity.words,
                                             capacity.weights,
                                             capacity.state,
                                             capacity.memory,
-                                            (capacity.neurons ? 1 : 0) +
-                                                (capacity.plastic ? 2 : 0) +
-                                                4 * static_cast<std::int64_t>(capacity.activations),
+                                            static_cast<std::int64_t>(capacity.neurons),
+                                            static_cast<std::int64_t>(capacity.activations),
                                             pool};
     return hash128(std::as_bytes(std::span(words)));
 }

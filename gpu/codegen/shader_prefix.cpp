@@ -39,6 +39,13 @@ void append_file(std::string_view path, std::set<std::string, std::less<>>& done
 
 }  // namespace
 
+std::string whole_shader_text(std::string_view path) {
+    std::string text;
+    std::set<std::string, std::less<>> done;
+    append_file(path, done, text);
+    return text;
+}
+
 std::string shader_prefix() {
     std::string text = "#version 460\n";
     std::set<std::string, std::less<>> done;

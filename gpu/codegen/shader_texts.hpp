@@ -11,6 +11,9 @@ namespace cambrian::gpu {
 /// "cambrian/gpu/shaders/ops.glsl". Empty when there is none.
 [[nodiscard]] std::string_view shader_text(std::string_view path);
 
+/// The same with the texts of the files that it includes, each once. Contract: there is one.
+[[nodiscard]] std::string whole_shader_text(std::string_view path);
+
 /// What every generated shader starts with: the version, then prelude.glsl and the texts of all
 /// elementwise functions and random numbers, their #include lines resolved, each file once.
 [[nodiscard]] std::string shader_prefix();

@@ -373,13 +373,29 @@ Shape with_last(const Shape& shape, std::int64_t extent) {
     return Shape(std::span<const std::int64_t>(extents));
 }
 
-Bytecode bytecode_of(const char* network, std::int64_t inputs, std::int64_t outputs) {
-    return make_bytecode(
-        Network(blueprint_from_json(nlohmann::json::parse(network), inputs, outputs)));
+/// A bytecode, and which of its packed weights are none of the network's.
+struct Interpreted {
+    explicit Interpreted(const Network& network)
+        : bytecode(make_bytecode(network)),
+          fills(static_cast<std::size_t>(bytecode.capacity.weights)) {
+        const std::vector<float> ones(static_cast<std::size_t>(network.weight_count()), 1.0F);
+        std::vector<float> packed(fills.size());
+        pack_weights(network, ones, packed);
+        for (std::size_t i = 0; i < fills.size(); ++i) fills[i] = packed[i] == 1.0F ? 0 : 1;
+    }
+    Bytecode bytecode;
+    std::vector<std::int32_t> fills;
+};
+
+Interpreted bytecode_of(const nlohmann::json& network, std::int64_t inputs, std::int64_t outputs) {
+    return Interpreted(Network(blueprint_from_json(network, inputs, outputs)));
+}
+Interpreted bytecode_of(const char* network, std::int64_t inputs, std::int64_t outputs) {
+    return bytecode_of(nlohmann::json::parse(network), inputs, outputs);
 }
 
 /// A network of three inputs and two outputs with every instruction a bytecode can have.
-Bytecode bytecode_of_everything() {
+Interpreted bytecode_of_everything() {
     return bytecode_of(R"({"grid": {"layers_per_cell": 6}, "layers": [
         {"type": "dense", "out": 5, "bias": false, "activation": "silu"},
         {"type": "residual", "layers": [{"type": "layer_norm"}, {"type": "dense", "out": 5}]},
@@ -395,7 +411,7 @@ Bytecode bytecode_of_everything() {
 
 /// Outputs of neurons with every activation and aggregation, whose inputs are those of the network
 /// and the past: a long chain would make much of a rounding.
-Bytecode bytecode_of_neurons(bool continuous, bool plastic) {
+Interpreted bytecode_of_neurons(bool continuous, bool plastic) {
     Neurons layer;
     layer.in = 3;
     layer.out = 2;
@@ -418,12 +434,12 @@ Bytecode bytecode_of_neurons(bool continuous, bool plastic) {
     layer.neurons[0].activation = NeuronActivation::identity;
     nlohmann::json network;
     network["layers"].push_back(nlohmann::json(to_json(AnyLayer(layer))));
-    return make_bytecode(Network(blueprint_from_json(network, 3, 2)));
+    return bytecode_of(network, 3, 2);
 }
 
 /// Neurons that join each other, of several numbers of inputs; every third is plastic or none is.
 /// Its rows have the room of bytecode_of_neurons, so that a device runs both by one pipeline.
-Bytecode bytecode_of_equal_neurons(bool plastic) {
+Interpreted bytecode_of_equal_neurons(bool plastic) {
     Neurons layer;
     layer.in = 3;
     layer.out = 2;
@@ -438,23 +454,24 @@ Bytecode bytecode_of_equal_neurons(bool plastic) {
     }
     nlohmann::json network;
     network["layers"].push_back(nlohmann::json(to_json(AnyLayer(layer))));
-    Bytecode bytecode = make_bytecode(Network(blueprint_from_json(network, 3, 2)));
-    const Bytecode largest = bytecode_of_neurons(false, plastic);
-    bytecode.capacity.memory = std::max(bytecode.capacity.memory, largest.capacity.memory);
-    bytecode.capacity.state = std::max(bytecode.capacity.state, largest.capacity.state);
-    return bytecode;
+    Interpreted result = bytecode_of(network, 3, 2);
+    BytecodeCapacity& own = result.bytecode.capacity;
+    const BytecodeCapacity largest = bytecode_of_neurons(false, plastic).bytecode.capacity;
+    own.memory = std::max(own.memory, largest.memory);
+    own.state = std::max(own.state, largest.state);
+    return result;
 }
 
 void add_interpret(Cases& cases) {
     struct Rows {
-        Bytecode bytecode;
+        Interpreted network;
         Shape rows;
         std::int64_t outputs;
     };
     const char* const perceptron =
         R"({"layers": [{"type": "dense", "out": 17, "activation": "tanh"}, {"type": "dense"}]})";
     const char* const norm = R"({"layers": [{"type": "layer_norm"}, {"type": "dense"}]})";
-    for (const auto& [bytecode, rows, outputs] :
+    for (const auto& [network, rows, outputs] :
          {Rows{bytecode_of(perceptron, 4, 2), {4}, 2},
           Rows{bytecode_of(perceptron, 4, 2), {65, 4}, 2},
           Rows{bytecode_of(perceptron, 1, 1), {2, 3, 1}, 1},
@@ -466,18 +483,18 @@ void add_interpret(Cases& cases) {
           Rows{bytecode_of_neurons(false, true), {67, 3}, 2},
           Rows{bytecode_of_neurons(true, true), {5, 3}, 2},
           Rows{bytecode_of_everything(), {1, 3}, 2}, Rows{bytecode_of_everything(), {17, 3}, 2}}) {
+        const Bytecode& bytecode = network.bytecode;
         // A network without state still has an operand for one word of it.
         const Shape state = with_last(rows, std::max<std::int64_t>(1, bytecode.capacity.state));
         cases.push_back({Op::interpret,
                          {{Range::given, {bytecode.capacity.words}, 0, bytecode.words},
-                          {Range::wide, {bytecode.capacity.weights}},
+                          {Range::packed, {bytecode.capacity.weights}, 0, network.fills},
                           {Range::wide, rows},
                           {Range::wide, state}},
                          InterpretAttribute{.outputs = outputs,
                                             .memory = bytecode.capacity.memory,
                                             .weights = bytecode.capacity.weights,
-                                            .neurons = bytecode.capacity.neurons,
-                                            .plastic = bytecode.capacity.plastic},
+                                            .neurons = bytecode.capacity.neurons},
                          {{with_last(rows, outputs)}, {state}}});
     }
 }
@@ -530,6 +547,7 @@ Tensor draw_operand(const OperandCase& operand, std::uint64_t seed) {
         const float side = rng.chance(0.5F) ? 1.0F : -1.0F;
         switch (operand.range) {
             case Range::wide:
+            case Range::packed:
                 element = static_cast<double>(4.0F * u - 2.0F);
                 break;
             case Range::positive:
@@ -560,6 +578,8 @@ Tensor draw_operand(const OperandCase& operand, std::uint64_t seed) {
                 break;
         }
     }
+    for (std::size_t i = 0; operand.range == Range::packed && i < operand.elements.size(); ++i)
+        if (operand.elements[i] != 0) tensor.elements[i] = -0.0;
     return tensor;
 }
 

@@ -13,6 +13,7 @@ enum class Range {
     positive,   ///< Reals in [0.5, 2.5).
     nonzero,    ///< Reals of both signs, 0.5 to 2.5 from zero.
     off_grid,   ///< Reals 0.1 to 0.4 above an integer of both signs.
+    packed,     ///< Reals in [-2, 2), but -0 where `elements` is not 0.
     integers,   ///< Integers in [-50, 50).
     one_digit,  ///< Integers of both signs, 1 to 9 from zero.
     index,      ///< Integers in [0, bound).

@@ -34,6 +34,7 @@ class InterpretKernel : public Kernel {
                          .weights = context.operand(1).shape[0],
                          .state = context.operand(3).shape[-1],
                          .memory = interpret.memory,
+                         .neurons = interpret.neurons,
                          .activations = interpret.activations};
         count_ = rows.elements() / rows[-1];
         run_.rows = count_ >= wide_rows && interpret.memory <= wide_memory ? wide_rows : max_lanes;

@@ -94,6 +94,7 @@ class SideBySideKernel : public ArrangedKernel {
                          .weights = node.operand(1).shape[0],
                          .state = node.operand(3).shape[-1],
                          .memory = interpret.memory,
+                         .neurons = interpret.neurons,
                          .activations = interpret.activations};
         count_ = static_cast<std::int64_t>(rows_.size()) / run_.inputs;
     }

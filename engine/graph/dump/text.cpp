@@ -23,6 +23,10 @@ std::string window_text(const Window& window) {
            list(", after", window.after);
 }
 
+/// By NeuronSet.
+constexpr std::array<std::string_view, 4> neuron_set_texts{"", ", neurons that sum",
+                                                           ", any neurons", ", plastic neurons"};
+
 /// Text of the attributes of a node, empty when there is nothing to say.
 struct AttributeText {
     int rank;
@@ -71,8 +75,8 @@ struct AttributeText {
     std::string operator()(const FusedAttribute&) const { return ""; }
     std::string operator()(const InterpretAttribute& a) const {
         return "outputs " + std::to_string(a.outputs) + ", memory " + std::to_string(a.memory) +
-               ", weights " + std::to_string(a.weights) + (a.neurons ? ", neurons" : "") +
-               (a.plastic ? ", plastic" : "") +
+               ", weights " + std::to_string(a.weights) +
+               std::string(neuron_set_texts[static_cast<std::size_t>(a.neurons)]) +
                (a.activations == ActivationSet::any ? ", any activation" : "");
     }
     std::string operator()(const CumsumAttribute& a) const {

@@ -119,8 +119,7 @@ BytecodeCapacity BytecodeCapacity::joined(const BytecodeCapacity& other) const {
             .weights = std::max(weights, other.weights),
             .state = std::max(state, other.state),
             .memory = std::max(memory, other.memory),
-            .neurons = neurons || other.neurons,
-            .plastic = plastic || other.plastic,
+            .neurons = std::max(neurons, other.neurons),
             .activations = std::max(activations, other.activations)};
 }
 
@@ -130,7 +129,6 @@ BytecodeCapacity BytecodeCapacity::rounded() const {
             .state = state == 0 ? 0 : generous(state, 32),
             .memory = generous(memory, 64),
             .neurons = neurons,
-            .plastic = plastic,
             .activations = activations};
 }
 
@@ -217,7 +215,7 @@ class BytecodeLayers {
              .weights = narrow(writer_.packed_),
              .detail = narrow(std::ssize(writer_.tables_) - static_cast<std::int64_t>(begin))});
         writer_.state_ += writer_.tables_[begin + 1];
-        writer_.plastic_ |= layer.plastic;
+        writer_.neurons_ = std::max(writer_.neurons_, neuron_set(layer));
         writer_.packed_ += std::ssize(packing.gather);
         writer_.packings_->push_back(std::move(packing));
         from_ += weight_count(layer);
@@ -314,7 +312,7 @@ BytecodeCapacity BytecodeWriter::write(const Blueprint& blueprint, std::vector<s
     vectors_.clear();
     packings_ = &packings;
     packed_ = state_ = memory_ = 0;
-    plastic_ = false;
+    neurons_ = NeuronSet::none;
     activation_set_ = ActivationSet::common;
     add_vector(blueprint.input_features);
     find_weights(blueprint);
@@ -335,8 +333,7 @@ BytecodeCapacity BytecodeWriter::write(const Blueprint& blueprint, std::vector<s
             .weights = packed_,
             .state = state_,
             .memory = memory_,
-            .neurons = !tables_.empty(),
-            .plastic = plastic_,
+            .neurons = neurons_,
             .activations = activation_set_};
 }
 

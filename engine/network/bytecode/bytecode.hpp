@@ -63,11 +63,10 @@ struct BytecodeCapacity {
     std::int64_t weights = 0;  ///< Packed, with padding.
     std::int64_t state = 0;    ///< Of one row.
     std::int64_t memory = 0;   ///< Working words of one row.
-    bool neurons = false;      ///< Whether it has the op `neurons`, which GPUs compile apart,
-    bool plastic = false;      ///< and neurons with plastic connections, likewise.
-    ActivationSet activations = ActivationSet::common;  ///< Of dense layers, likewise.
+    NeuronSet neurons = NeuronSet::none;
+    ActivationSet activations = ActivationSet::common;  ///< Of dense layers.
     bool operator==(const BytecodeCapacity&) const = default;
-    /// Each the larger of both; with neurons, plastic ones and any activation where one has them.
+    /// Each the larger of both.
     [[nodiscard]] BytecodeCapacity joined(const BytecodeCapacity& other) const;
     /// Rounded up, each to a power of two or one and a half of one from a generous minimum (no
     /// state stays none), so that few different ones occur while networks grow: a GPU idles while
@@ -146,7 +145,7 @@ class BytecodeWriter {
     std::int64_t packed_ = 0;
     std::int64_t state_ = 0;
     std::int64_t memory_ = 0;
-    bool plastic_ = false;
+    NeuronSet neurons_ = NeuronSet::none;
     ActivationSet activation_set_ = ActivationSet::common;
 };
 

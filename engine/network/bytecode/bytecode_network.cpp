@@ -23,7 +23,6 @@ StepResult BytecodeNetwork::interpret(Var rows, Var state, const NetworkOperands
                                                     .memory = capacity_.memory,
                                                     .weights = capacity_.weights,
                                                     .neurons = capacity_.neurons,
-                                                    .plastic = capacity_.plastic,
                                                     .activations = capacity_.activations});
     return {.output = output,
             .state = {{&graph, ValueId{static_cast<std::uint32_t>(output.id) + 1}}}};

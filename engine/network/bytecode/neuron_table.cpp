@@ -10,6 +10,7 @@ namespace cambrian {
 namespace {
 
 constexpr std::int32_t fill = -1;  // No word of a layer's weights.
+constexpr std::int64_t half = NeuronTable::record_unit / 2;
 constexpr std::uint32_t plastic_mark = 0x80000000U;
 
 std::int32_t word(std::int64_t value) {
@@ -78,6 +79,15 @@ const std::int32_t* NeuronTable::next_state() const {
 
 namespace {
 
+/// The set of a neuron without plastic connections.
+NeuronSet set_of(std::int64_t activation, std::int64_t aggregation, bool continuous) {
+    constexpr auto last = static_cast<std::int64_t>(NeuronActivation::steep_sigmoid);
+    static_assert(last == common_activations);
+    constexpr auto sum = static_cast<std::int64_t>(NeuronAggregation::sum);
+    return activation <= last && aggregation == sum && !continuous ? NeuronSet::sums
+                                                                   : NeuronSet::any;
+}
+
 /// Writes the records of one layer's neurons.
 class Records {
   public:
@@ -85,8 +95,25 @@ class Records {
             std::vector<std::int32_t>& table, std::vector<std::int32_t>& gather)
         : layer_(layer), plan_(plan), places_(places), table_(table), gather_(gather) {}
 
-    /// @param joins whether the record after it may be computed along with it.
-    void write(std::int64_t neuron, bool joins) {
+    /// Those of all neurons, in the order of the plan.
+    void write() {
+        for (std::size_t i = 0; i < plan_.order.size(); ++i) {
+            const bool pair = plan_.joins[i] && is_small(i) && is_small(i + 1);
+            write(i, pair);
+            if (pair) write(++i, true);
+        }
+    }
+
+  private:
+    /// Whether half an eight does for a neuron.
+    [[nodiscard]] bool is_small(std::size_t place) const {
+        const std::int64_t neuron = plan_.order[place];
+        return std::ssize(plan_.inputs(neuron)) + (layer_.continuous ? 2 : 1) <= half &&
+               !plan_.changes(layer_, neuron);
+    }
+    void write(std::size_t place, bool is_half) {
+        const std::int64_t neuron = plan_.order[place];
+        const std::size_t begin = gather_.size();
         const auto inputs = plan_.inputs(neuron);
         const auto& [activation, aggregation] = layer_.neurons[static_cast<std::size_t>(neuron)];
         CAMBRIAN_ASSERT(std::ssize(inputs) <= NeuronTable::input_limit);
@@ -94,17 +121,18 @@ class Records {
         const std::uint32_t head = static_cast<std::uint32_t>(inputs.size()) |
                                    static_cast<std::uint32_t>(activation) << 16U |
                                    static_cast<std::uint32_t>(aggregation) << 24U |
-                                   (joins ? NeuronTable::joins_mark : 0U) |
+                                   (is_half ? NeuronTable::half_mark : 0U) |
+                                   (plan_.joins[place] ? NeuronTable::joins_mark : 0U) |
                                    (plastic ? plastic_mark : 0U);
         add(static_cast<std::int32_t>(head), own(neuron, 0));
         if (layer_.continuous)
             add(places_.state(plan_.place(layer_.in + neuron, 1)), own(neuron, 1));
         for (const std::int64_t input : inputs) add(places_.of(connection(input)), word(input));
         if (plastic) add_rule(neuron, inputs);
-        while (gather_.size() % 4 != 0) add(Places::one(), fill);
+        const std::int64_t unit = is_half ? half : NeuronTable::record_unit;
+        while (static_cast<std::int64_t>(gather_.size() - begin) % unit != 0)
+            add(Places::one(), fill);
     }
-
-  private:
     [[nodiscard]] const Neurons::Connection& connection(std::int64_t number) const {
         return layer_.connections[static_cast<std::size_t>(number)];
     }
@@ -139,6 +167,15 @@ class Records {
 
 }  // namespace
 
+NeuronSet neuron_set(const Neurons& layer) {
+    if (layer.plastic) return NeuronSet::plastic;
+    NeuronSet set = NeuronSet::sums;
+    for (const auto& [activation, aggregation] : layer.neurons)
+        set = std::max(set, set_of(static_cast<std::int64_t>(activation),
+                                   static_cast<std::int64_t>(aggregation), layer.continuous));
+    return set;
+}
+
 std::int64_t NeuronTableWriter::write(const Neurons& layer, std::vector<std::int32_t>& table,
                                       std::vector<std::int32_t>& gather) {
     const NeuronPlan plan(layer);
@@ -147,8 +184,7 @@ std::int64_t NeuronTableWriter::write(const Neurons& layer, std::vector<std::int
     const auto step = static_cast<float>(layer.time_step);
     table.insert(table.end(), {word(std::ssize(plan.order)), word(plan.state_words), 0,
                                layer.continuous ? std::bit_cast<std::int32_t>(step) : 0});
-    Records records(layer, plan, places, table, gather);
-    for (std::size_t i = 0; i < plan.order.size(); ++i) records.write(plan.order[i], plan.joins[i]);
+    Records(layer, plan, places, table, gather).write();
     table[begin + 2] = word(std::ssize(gather));
     for (std::int64_t i = 0; i < layer.out; ++i) table.push_back(places.now(layer.in + i));
     for (const auto& [source, first, length] : plan.memories) {
@@ -173,12 +209,11 @@ void NeuronTableWriter::place(const BytecodeInstruction& instruction,
     std::size_t at = NeuronTable::head_words;
     while (at < records_end) {
         const std::int64_t inputs = static_cast<std::uint32_t>(table[at]) & 0xFFFFU;
-        const std::int64_t changes = table[at] < 0 ? inputs : -1;
-        const auto end = at + static_cast<std::size_t>(
-                                  NeuronTable::record_words(before_inputs + inputs, changes));
+        const auto end =
+            at + static_cast<std::size_t>(NeuronTable::record_words(table[at], before_inputs));
         // The largest weight is no place.
         const auto limit =
-            changes < 0 ? end : at + static_cast<std::size_t>(before_inputs + 2 * inputs);
+            table[at] < 0 ? at + static_cast<std::size_t>(before_inputs + 2 * inputs) : end;
         while (++at < end)
             if (at != limit) place(table[at]);
     }
@@ -196,9 +231,23 @@ bool places_inside(const NeuronTable::Record& record, const std::int32_t* at,
     return inside(at + 1, limit - (at + 1), capacity.memory);
 }
 
-/// Whether two heads say the same but for the inputs and what joins.
+/// Whether a record may have the length it says it has. @param second of two in an eight.
+bool is_whole(const NeuronTable::Record& record, std::int64_t before_inputs, bool second) {
+    if (!record.half) return !second;
+    return !record.plastic && before_inputs + record.inputs <= half && (second || record.joins);
+}
+
+/// Whether what a neuron computes is in a set.
+bool in_set(const NeuronTable::Record& record, bool continuous, NeuronSet set) {
+    return record.activation < std::ssize(neuron_activation_names) &&
+           record.aggregation < std::ssize(neuron_aggregation_names) &&
+           set >= (record.plastic ? NeuronSet::plastic
+                                  : set_of(record.activation, record.aggregation, continuous));
+}
+
+/// Whether two heads say the same but for the inputs, what joins and how long they are.
 bool alike(std::int32_t a, std::int32_t b) {
-    constexpr std::uint32_t of_one = NeuronTable::joins_mark | 0xFFFFU;
+    constexpr std::uint32_t of_one = NeuronTable::joins_mark | NeuronTable::half_mark | 0xFFFFU;
     return ((static_cast<std::uint32_t>(a) ^ static_cast<std::uint32_t>(b)) & ~of_one) == 0;
 }
 
@@ -207,9 +256,9 @@ bool alike(std::int32_t a, std::int32_t b) {
 bool neurons_fit(const BytecodeInstruction& instruction, std::int64_t words,
                  const BytecodeCapacity& capacity) {
     const std::int64_t length = instruction.detail;
-    if (length < NeuronTable::head_words || length % bytecode_instruction_words != 0 ||
-        bytecode_instruction_words + length > words || instruction.out < 0 ||
-        instruction.result < 0 || instruction.result > capacity.memory)
+    if (capacity.neurons == NeuronSet::none || length < NeuronTable::head_words ||
+        length % bytecode_instruction_words != 0 || bytecode_instruction_words + length > words ||
+        instruction.out < 0 || instruction.result < 0 || instruction.result > capacity.memory)
         return false;
     const NeuronTable table(instruction);
     if (table.neurons() < 0 || table.state() < 0 || table.weights() < 0 ||
@@ -222,18 +271,20 @@ bool neurons_fit(const BytecodeInstruction& instruction, std::int64_t words,
     const std::int32_t* at = table.first_record();
     const std::int32_t* const end = table.outputs();
     const std::int32_t* joined = nullptr;  // The one before, where that joins this one.
+    bool in_middle = false;                // Of an eight.
     for (std::int64_t i = 0; i < table.neurons(); ++i) {
         if (at >= end) return false;
         const NeuronTable::Record record = table.record(at);
-        if (record.words > end - at || !places_inside(record, at, capacity) ||
-            record.activation >= std::ssize(neuron_activation_names) ||
-            record.aggregation >= std::ssize(neuron_aggregation_names) ||
+        if (record.words > end - at || !is_whole(record, table.before_inputs(), in_middle) ||
+            !places_inside(record, at, capacity) ||
+            !in_set(record, table.continuous(), capacity.neurons) ||
             (joined != nullptr && !alike(*joined, *at)))
             return false;
+        in_middle = record.half && !in_middle;
         joined = record.joins ? at : nullptr;
         at += record.words;
     }
-    return at == end && joined == nullptr &&
+    return at == end && joined == nullptr && !in_middle &&
            inside(end, instruction.out + table.state(), capacity.memory);
 }
 

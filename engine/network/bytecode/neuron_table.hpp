@@ -15,16 +15,18 @@ namespace cambrian {
 /// filled up to fours, there lie a 1, the state, and the values of the neurons.
 ///
 ///     head    neurons, words of the state, words of the weights, bits of the time step (0: none)
-///     record  inputs | activation << 16 | aggregation << 24 | joins << 30, where continuous the
-///     place
-///             of the neuron's last value, the place of each input, and that of the 1 to fill up
-///             fours
+///     record  inputs | activation << 16 | aggregation << 24 | half << 29 | joins << 30, where
+///             continuous the place of the neuron's last value, the place of each input, and that
+///             of the 1 to fill up eights
 ///
-/// A neuron that joins the next one (NeuronPlan::joins) may be computed along with it. The head of
+/// A neuron that joins the next one (NeuronPlan::joins) may be computed along with it. Two that
+/// do and have few inputs share an eight, half of it each; no record else begins in the middle of
+/// one. The head of
 /// a record of a neuron with plastic connections has its sign bit set. After the places of its
 /// inputs there are those of their changes in the state (that of the 1 for an input that is not
 /// plastic), which the step writes anew, then the bits of the largest weight and four words for
-/// nothing. Its weights have as many words for nothing in place of the changes, then the rule.
+/// nothing. What fills up weights is -0, which times the 1 changes no sum. Its weights have as many
+/// words for nothing in place of the changes, then the rule.
 class NeuronTable {
   public:
     /// Of an instruction in a bytecode.
@@ -34,6 +36,8 @@ class NeuronTable {
 
     static constexpr std::int64_t head_words = 4;
     static constexpr std::uint32_t joins_mark = 0x40000000U;
+    static constexpr std::uint32_t half_mark = 0x20000000U;
+    static constexpr std::int64_t record_unit = 8;
     static constexpr std::int64_t input_limit = (1 << 16) - 1;
 
     [[nodiscard]] std::int64_t neurons() const { return words_[0]; }
@@ -59,6 +63,7 @@ class NeuronTable {
         std::int64_t words = 0;
         bool plastic = false;
         bool joins = false;
+        bool half = false;
 
         /// Of a plastic one: places of the changes of its inputs, and the largest weight.
         [[nodiscard]] const std::int32_t* changes() const { return places + inputs; }
@@ -73,15 +78,19 @@ class NeuronTable {
         const bool plastic = at[0] < 0;
         return {.inputs = inputs,
                 .activation = static_cast<std::int32_t>(head >> 16U & 0xFFU),
-                .aggregation = static_cast<std::int32_t>(head >> 24U & 0x3FU),
+                .aggregation = static_cast<std::int32_t>(head >> 24U & 0x1FU),
                 .places = at + before_inputs(),
-                .words = record_words(before_inputs() + inputs, plastic ? inputs : -1),
+                .words = record_words(at[0], before_inputs()),
                 .plastic = plastic,
-                .joins = (head & joins_mark) != 0};
+                .joins = (head & joins_mark) != 0,
+                .half = (head & half_mark) != 0};
     }
-    /// Words of a record. @param changes -1: it is not plastic.
-    [[nodiscard]] static std::int64_t record_words(std::int64_t words, std::int64_t changes) {
-        return (words + (changes < 0 ? 0 : changes + Neurons::rule_numbers) + 3) / 4 * 4;
+    /// Words of a record with this head.
+    [[nodiscard]] static std::int64_t record_words(std::int32_t head, std::int64_t before_inputs) {
+        if ((static_cast<std::uint32_t>(head) & half_mark) != 0) return record_unit / 2;
+        const std::int64_t inputs = static_cast<std::uint32_t>(head) & 0xFFFFU;
+        const std::int64_t rule = head < 0 ? inputs + Neurons::rule_numbers : 0;
+        return (before_inputs + inputs + rule + record_unit - 1) / record_unit * record_unit;
     }
     /// Places of the outputs, then of what becomes the state. As many words as weights are records.
     [[nodiscard]] const std::int32_t* outputs() const { return first_record() + weights(); }
@@ -91,6 +100,9 @@ class NeuronTable {
     const BytecodeInstruction* instruction_;
     const std::int32_t* words_;
 };
+
+/// The smallest set that has the neurons of a layer.
+[[nodiscard]] NeuronSet neuron_set(const Neurons& layer);
 
 /// Writes tables. What belongs to the result and to the operand has a place only when all vectors
 /// have: until then places are numbers of inputs, or -1 - n for word n after the result.

@@ -58,18 +58,19 @@ void need_interpreter(RowWriter& writer, const Node& node, const InterpretedRow&
                                      : "";
     writer.need_functions(
         function,
-        std::string(attribute.neurons ? "#define INTERPRET_NEURONS\n" : "") +
-            (attribute.plastic ? "#define INTERPRET_PLASTIC\n" : "") +
-            (attribute.activations == ActivationSet::any ? "#define INTERPRET_ANY_ACTIVATION\n"
-                                                         : "") +
+        std::string(attribute.activations == ActivationSet::any
+                        ? "#define INTERPRET_ANY_ACTIVATION\n"
+                        : "") +
             store +
             fmt::format("#define INTERPRET_NAME {}\n#define INTERPRET_INPUTS {}\n"
                         "#define INTERPRET_OUTPUTS {}\n#define INTERPRET_STATE {}\n"
                         "#define INTERPRET_STATE_SIZE {}\n#define INTERPRET_MEMORY {}\n"
+                        "#define INTERPRET_NEURONS {}\n"
                         "#define CAMBRIAN_CALL(name) own_##name\n{}#undef CAMBRIAN_CALL\n",
                         function, row.inputs, attribute.outputs, state_of_network(node),
                         (row.state + 7) / 4 * 4, attribute.memory,
-                        shader_text("cambrian/gpu/shaders/scan/interpret.glsl")));
+                        static_cast<int>(attribute.neurons),
+                        whole_shader_text("cambrian/gpu/shaders/scan/interpret.glsl")));
 }
 
 }  // namespace

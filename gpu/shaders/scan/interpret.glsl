@@ -16,8 +16,7 @@
 //   INTERPRET_LANES    invocations of a workgroup, where their working memories fit into its shared
 //                      memory: indices that a bytecode decides keep an array of their own out of registers
 //   INTERPRET_STORE    then the name of that memory
-//   INTERPRET_NEURONS  where bytecodes may have the op `neurons`, whose functions are large
-//   INTERPRET_PLASTIC  where connections of these may change
+//   INTERPRET_NEURONS  InterpretAttribute::neurons, the code of a NeuronSet
 //   INTERPRET_ANY_ACTIVATION  where dense layers may have others than the common activations
 // and may include this text again with others: it undefines them. It needs prelude.glsl,
 // elementary.glsl (CAMBRIAN_CALL) and ops.glsl. Neighbouring rows run together best when they share
@@ -207,11 +206,32 @@ void interpret_activate_any_two(inout vec4 a, inout vec4 b, int code) {
 #define INTERPRET_ACTIVATE_TWO interpret_activate_two
 #endif
 
-#if defined(INTERPRET_NEURONS) && !defined(CAMBRIAN_INTERPRET_NEURONS)
+#if INTERPRET_NEURONS > 0 && !defined(CAMBRIAN_INTERPRET_NEURONS)
 #define CAMBRIAN_INTERPRET_NEURONS
-
-// NeuronTable::joins_mark.
+// NeuronTable::joins_mark and half_mark.
 const int neuron_joins = 0x40000000;
+const int neuron_half = 0x20000000;
+
+// Activations that sums may have, on two sums at once: one alone waits for every operation.
+void activate_sums(inout float sums[2], int code) {
+    if (code == 4) {
+        [[unroll]] for (int i = 0; i < 2; ++i) sums[i] = CAMBRIAN_CALL(tanh)(sums[i]);
+    } else if (code == 5 || code == 6 || code == 2) {
+        [[unroll]] for (int i = 0; i < 2; ++i) {
+            const float share = CAMBRIAN_CALL(sigmoid)(code == 6 ? op_mul(4.9, sums[i]) : sums[i]);
+            sums[i] = code == 2 ? op_mul(sums[i], share) : share;
+        }
+    } else if (code == 3) {
+        [[unroll]] for (int i = 0; i < 2; ++i)
+            sums[i] = gelu_by(sums[i], CAMBRIAN_CALL(tanh)(gelu_inside(sums[i])));
+    } else if (code == 1) {
+        [[unroll]] for (int i = 0; i < 2; ++i) sums[i] = activation_relu(sums[i]);
+    }
+}
+#endif
+
+#if INTERPRET_NEURONS > 1 && !defined(CAMBRIAN_INTERPRET_ANY_NEURON)
+#define CAMBRIAN_INTERPRET_ANY_NEURON
 
 // Before in a stable order with NaN above all.
 bool neuron_before(float a, float b) {
@@ -241,16 +261,17 @@ vec2 neuron_activation_of_two(vec2 x, int code, bool both) {
 // What a word of a record adds to a sum: for those that fill up fours -0, which changes none.
 #define INTERPRET_SHARE(is_input, place, weight) \
     ((is_input) ? op_mul(INTERPRET_AT(place, 0), weight) : uintBitsToFloat(sign_mask))
-// sum = the inputs of a record times their weights. `four` and `by` are the fours after its first ones; then they are
-// those after its last.
-#define INTERPRET_SUM_OF_RECORD(sum, first_places, first_factors, at_record, at_own)                \
+// Fours of a record with this head and so many words in use.
+#define INTERPRET_FOURS(head, words) (((head) & neuron_half) != 0 ? 1 : ((words) + 7) >> 3 << 1)
+// sum = the inputs of a record of so many fours times their weights. `four` and `by` are the fours after its first ones;
+// then they are those after its last.
+#define INTERPRET_SUM_OF_RECORD(sum, first_places, first_factors, fours, at_record, at_own)         \
     {                                                                                              \
         const int last_input = (first_places).x & 0xFFFF;                                          \
-        const int fours = (last_input + 4) >> 2;                                                   \
         sum = sum + INTERPRET_SHARE(last_input >= 1, (first_places).y, (first_factors).y);         \
         sum = sum + INTERPRET_SHARE(last_input >= 2, (first_places).z, (first_factors).z);         \
         sum = sum + INTERPRET_SHARE(last_input >= 3, (first_places).w, (first_factors).w);         \
-        for (int q = 1; q < fours; ++q) {                                                          \
+        for (int q = 1; q < (fours); ++q) {                                                        \
             const ivec4 here = four;                                                               \
             const vec4 weighted_by = by;                                                           \
             four = bytecode.at[(at_record) + q + 1];                                               \
@@ -287,7 +308,7 @@ vec2 neuron_activation_of_two(vec2 x, int code, bool both) {
 
 // Vectors begin at multiples of four words; their last four may be filled up with anything. Layers take
 // fours, neurons single words: in shared memory what neighbours read at once lies side by side.
-#if defined(INTERPRET_LANES) && defined(INTERPRET_NEURONS)
+#if defined(INTERPRET_LANES) && INTERPRET_NEURONS > 0
 shared float INTERPRET_STORE[INTERPRET_MEMORY * INTERPRET_LANES];
 #define INTERPRET_WORD(i) INTERPRET_STORE[(i) * INTERPRET_LANES + int(gl_LocalInvocationID.x)]
 #define INTERPRET_FOUR(i)                                                                  \
@@ -315,7 +336,7 @@ shared vec4 INTERPRET_STORE[INTERPRET_MEMORY / 4 * INTERPRET_LANES];
 #define INTERPRET_AT(first, i) INTERPRET_WORD((first) + (i))
 // Where a plastic neuron keeps by how much the weight of input i has changed: at the 1 for none.
 #define INTERPRET_CHANGE(i) INTERPRET_PLACE((i) + end - first)
-#ifdef INTERPRET_PLASTIC
+#if INTERPRET_NEURONS > 2
 #define INTERPRET_WEIGHT(i)                                                   \
     (places.x < 0 && INTERPRET_CHANGE(i) != one                               \
          ? op_add(INTERPRET_OWN(i), INTERPRET_AT(INTERPRET_CHANGE(i), 0)) \
@@ -502,123 +523,21 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
             case bytecode_store_state:
                 INTERPRET_SAVE(other, from, inputs);
                 break;
-#ifdef INTERPRET_NEURONS
+#if INTERPRET_NEURONS > 0
             case bytecode_neurons: {
                 // The table of NeuronTable (network/bytecode/neuron_table.hpp) lies where the next instruction was
                 // looked for.
                 const ivec4 table = next_head;
-                const bool continuous = table.w != 0;
-                const int first = continuous ? 2 : 1;
                 const int one = to + 4 * blocks;
                 int value = one + 1 + table.y;
                 INTERPRET_AT(one, 0) = 1.0;
                 for (int i = 0; i < table.y; ++i) INTERPRET_AT(one + 1, i) = INTERPRET_STATE[other + i];
                 int record = position + 1;
-                int own = packed;
-                // Fours are asked for one ahead; after the last ones of the weights there may be no more.
-                const int last_four = max(packed + (table.z >> 2) - 1, 0);
-                ivec4 places = bytecode.at[record];
-                vec4 factors = weights.at[min(own, last_four)];
-                ivec4 four = bytecode.at[record + 1];
-                vec4 by = weights.at[min(own + 1, last_four)];
-                for (int n = 0; n < table.x;) {
-                    const int end = first + (places.x & 0xFFFF);
-#ifdef INTERPRET_PLASTIC
-                    const bool fixed_weights = places.x >= 0;
-                    const int rule = end + (fixed_weights ? 0 : end - first);
-                    const int quads = (rule + (fixed_weights ? 0 : 5) + 3) >> 2;
+#if INTERPRET_NEURONS == 1
+#include "cambrian/gpu/shaders/scan/interpret_sums.glsl"
 #else
-                    const bool fixed_weights = true;
-                    const int quads = (end + 3) >> 2;
+#include "cambrian/gpu/shaders/scan/interpret_any_neurons.glsl"
 #endif
-                    const int how = (places.x >> 24) & 0x3F;
-                    const bool simple = how == 0 && fixed_weights && !continuous;
-                    const bool both = simple && (places.x & neuron_joins) != 0;
-                    int after = quads;
-                    precise float total = uintBitsToFloat(sign_mask);
-                    // Of the next neuron, which goes side by side with this one: alone, each waits for itself.
-                    precise float second = uintBitsToFloat(sign_mask);
-                    if (simple) {
-                        INTERPRET_SUM_OF_RECORD(total, places, factors, record, own);
-                        if (both) {
-                            const ivec4 second_places = four;
-                            const vec4 second_factors = by;
-                            const int second_quads = ((second_places.x & 0xFFFF) + 4) >> 2;
-                            four = bytecode.at[record + quads + 1];
-                            by = weights.at[min(own + quads + 1, last_four)];
-                            INTERPRET_SUM_OF_RECORD(second, second_places, second_factors,
-                                                    record + quads, own + quads);
-                            second = second + second_factors.x;
-                            after += second_quads;
-                        }
-                    } else {
-                        if (how == 0 || how == 4) {
-                            for (int i = first; i < end; ++i) total = total + INTERPRET_TERM(i);
-                            if (how == 4 && end > first)
-                                total = CAMBRIAN_CALL(divide)(total, float(end - first));
-                        } else if (how == 5 && end > first) {
-                            const int middle = (end - first) >> 1;
-                            INTERPRET_RANK(total, middle);
-                            if (((end - first) & 1) == 0) {
-                                precise float lower = 0.0;
-                                INTERPRET_RANK(lower, middle - 1);
-                                total = (lower + total) * 0.5;
-                            }
-                        } else if (end > first) {
-                            total = INTERPRET_TERM(first);
-                            for (int i = first + 1; i < end; ++i) {
-                                const float term = INTERPRET_TERM(i);
-                                if (how == 1) total = total * term;
-                                if (how == 2) total = op_max(term, total);
-                                if (how == 3) total = op_min(term, total);
-                                if (how == 6)
-                                    total = real_less(op_abs(total), op_abs(term)) ? term : total;
-                            }
-                        }
-                        four = bytecode.at[record + quads];
-                        by = weights.at[min(own + quads, last_four)];
-                    }
-                    total = total + factors.x;
-                    const ivec4 next_places = four;
-                    const vec4 next_factors = by;
-                    four = bytecode.at[record + after + 1];
-                    by = weights.at[min(own + after + 1, last_four)];
-                    const vec2 activated =
-                        neuron_activation_of_two(vec2(total, second), (places.x >> 16) & 0xFF, both);
-                    precise float y = activated.x;
-                    if (continuous) {
-                        const float last = INTERPRET_AT(places.y, 0);
-                        const float rate = CAMBRIAN_CALL(divide)(intBitsToFloat(table.w), factors.y);
-                        precise float away = y - last;
-                        precise float moved = rate * away;
-                        y = last + moved;
-                    }
-                    INTERPRET_AT(value, 0) = y;
-                    if (both) INTERPRET_AT(value, 1) = activated.y;
-#ifdef INTERPRET_PLASTIC
-                    // Weights change by the rule of their neuron, up to the largest one.
-                    for (int i = first; !fixed_weights && i < end; ++i) {
-                        const int change = INTERPRET_CHANGE(i);
-                        if (change == one) continue;
-                        const float x = INTERPRET_AT(INTERPRET_PLACE(i), 0);
-                        const float limit = intBitsToFloat(INTERPRET_PLACE(rule));
-                        float sum = op_add(op_mul(INTERPRET_OWN(rule + 1), op_mul(x, y)),
-                                           op_mul(INTERPRET_OWN(rule + 2), x));
-                        sum = op_add(op_add(sum, op_mul(INTERPRET_OWN(rule + 3), y)),
-                                     INTERPRET_OWN(rule + 4));
-                        const float moved =
-                            op_add(INTERPRET_WEIGHT(i), op_mul(INTERPRET_OWN(rule), sum));
-                        INTERPRET_AT(change, 0) =
-                            op_sub(op_min(op_max(moved, -limit), limit), INTERPRET_OWN(i));
-                    }
-#endif
-                    n += both ? 2 : 1;
-                    value += both ? 2 : 1;
-                    record += after;
-                    own += after;
-                    places = next_places;
-                    factors = next_factors;
-                }
                 for (int i = 0; i < outputs; ++i)
                     INTERPRET_AT(to, i) = INTERPRET_AT(bytecode.at[record + (i >> 2)][i & 3], 0);
                 for (int i = 0; i < table.y; ++i) {
@@ -655,6 +574,5 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
 #undef INTERPRET_ANY_ACTIVATION
 #undef INTERPRET_ACTIVATE
 #undef INTERPRET_ACTIVATE_TWO
-#undef INTERPRET_PLASTIC
 #undef INTERPRET_CHANGE
 #undef INTERPRET_WEIGHT

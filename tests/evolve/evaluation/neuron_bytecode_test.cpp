@@ -103,14 +103,14 @@ TEST(NeuronBytecode, TakesRoomForWhatIsAlive) {
     };
     Neurons layer = *Neurons::fitted({6}, {2});
     const BytecodeCapacity before = words(layer);
-    EXPECT_EQ(before.weights, 2 * 8) << "a bias and six inputs each, filled up to fours";
+    EXPECT_EQ(before.weights, 2 * 8) << "a bias and six inputs each, filled up to eights";
     layer.neurons.resize(100);
     for (std::int64_t i = 2; i < 100; ++i) layer.connections.push_back({.source = 0, .target = i});
     for (std::int64_t i = 2; i < 100; ++i)
         layer.connections.push_back({.source = layer.in + i, .target = 0, .enabled = false});
     EXPECT_EQ(words(layer), before) << "neurons that no output depends on";
     layer.connections.back().enabled = true;
-    EXPECT_EQ(words(layer).weights, before.weights + 4);
+    EXPECT_EQ(words(layer).weights, before.weights + NeuronTable::record_unit);
 }
 
 TEST(NeuronBytecode, ATableThatReachesOutOfItsPlaceIsRefused) {
@@ -162,6 +162,43 @@ TEST(NeuronBytecode, ANeuronThatJoinsWhatIsNotLikeItIsRefused) {
     words[first + record] ^= 1 << 24;
     words[first + 2 * record] |= joins;
     EXPECT_FALSE(fit()) << "nothing to join";
+}
+
+TEST(NeuronBytecode, WhatIsNoPairOfHalvesOrOutsideTheSetIsRefused) {
+    Genome genome = random_neuron_genome(draws()[1], 3);
+    genome.blueprint.head = *Neurons::fitted({2}, {3});
+    std::vector<std::int32_t> words;
+    std::vector<BytecodePacking> packings;
+    BytecodeCapacity capacity = BytecodeWriter().write(genome.blueprint, words, packings);
+    const auto fit = [&] {
+        const auto* instruction = reinterpret_cast<const BytecodeInstruction*>(words.data());
+        return fits(*instruction, static_cast<std::int64_t>(words.size()), capacity);
+    };
+    constexpr std::size_t first = bytecode_instruction_words + NeuronTable::head_words;
+    constexpr std::size_t half = NeuronTable::record_unit / 2;
+    constexpr auto mark = static_cast<std::int32_t>(NeuronTable::half_mark);
+    EXPECT_NE(words[first] & mark, 0);
+    EXPECT_NE(words[first + half] & mark, 0);
+    EXPECT_EQ(words[first + 2 * half] & mark, 0) << "the third is alone";
+    ASSERT_TRUE(fit());
+    for (const std::size_t record : {first, first + half, first + 2 * half}) {
+        words[record] ^= mark;
+        EXPECT_FALSE(fit()) << record;
+        words[record] ^= mark;
+    }
+    words[first] += static_cast<std::int32_t>(half);
+    EXPECT_FALSE(fit()) << "more inputs than half an eight has";
+    words[first] -= static_cast<std::int32_t>(half);
+    ASSERT_TRUE(fit());
+    EXPECT_EQ(capacity.neurons, NeuronSet::sums);
+    capacity.neurons = NeuronSet::none;
+    EXPECT_FALSE(fit());
+    capacity.neurons = NeuronSet::sums;
+    for (std::size_t record = first; record < first + 3 * half; record += half)
+        words[record] += static_cast<std::int32_t>(NeuronAggregation::mean) << 24;
+    EXPECT_FALSE(fit()) << "no sums";
+    capacity.neurons = NeuronSet::any;
+    EXPECT_TRUE(fit());
 }
 
 /// The best and the mean number of programs that a population of different structures needs.

@@ -96,6 +96,25 @@ TEST(VulkanFamily, NeuronsBalanceAsOnTheCpu) {
     expect_the_evaluations_of_the_cpu(*task, genomes, Math::strict);
 }
 
+TEST(VulkanFamily, SumsBalanceAsOnTheCpu) {
+    const auto task = task_of(
+        R"({"type": "cart_pole", "episodes": 3, "steps": 40, "validation": {"episodes": 3}})");
+    constexpr std::array common{NeuronActivation::identity, NeuronActivation::relu,
+                                NeuronActivation::tanh, NeuronActivation::sigmoid,
+                                NeuronActivation::steep_sigmoid};
+    std::vector<Genome> genomes;
+    for (std::uint64_t i = 0; i < 60; ++i) {
+        genomes.push_back(test::random_neuron_genome(
+            {.in = 4, .out = 2, .max_hidden = 20, .max_inputs = 9, .delayed = i < 30 ? 0.0F : 0.2F},
+            i));
+        auto& neurons = std::get<Neurons>(genomes.back().blueprint.head.variant()).neurons;
+        RandomStream rng(random_key(5, "test.sums"), i);
+        for (Neurons::Neuron& neuron : neurons)
+            if (i % 2 == 0) neuron.activation = common.at(rng.index(common.size()));
+    }
+    expect_the_evaluations_of_the_cpu(*task, genomes, Math::strict);
+}
+
 TEST(VulkanFamily, PlasticNeuronsLearnAsOnTheCpu) {
     const auto task = task_of(
         R"({"type": "cart_pole", "episodes": 3, "steps": 40, "validation": {"episodes": 3}})");

@@ -1,0 +1,50 @@
+// The neurons of a table where all are sums (NeuronSet::sums), in interpret.glsl: from `record` on, the values from
+// `value` on. A turn takes an eight of words: two neurons of few inputs that go side by side, or one. Networks beside
+// each other keep step, however many inputs their neurons have. What fills up eights is -0 times the 1, which changes
+// no sum.
+    const int records_end = record + (table.z >> 2);
+    // Weights lie as records do.
+    const int to_weights = packed - record;
+    ivec4 places = bytecode.at[record];
+    ivec4 more_places = bytecode.at[record + 1];
+    vec4 factors = weights.at[packed];
+    vec4 more_factors = weights.at[packed + 1];
+    while (record < records_end) {
+        const int neuron = places.x;
+        const bool two = (neuron & neuron_half) != 0;
+        // The head of a second record is no place.
+        precise float first = uintBitsToFloat(sign_mask) + op_mul(INTERPRET_AT(places.y, 0), factors.y);
+        first = first + op_mul(INTERPRET_AT(places.z, 0), factors.z);
+        first = first + op_mul(INTERPRET_AT(places.w, 0), factors.w);
+        precise float fourth = first + op_mul(INTERPRET_AT(two ? one : more_places.x, 0), more_factors.x);
+        precise float last = two ? uintBitsToFloat(sign_mask) : fourth;
+        last = last + op_mul(INTERPRET_AT(more_places.y, 0), more_factors.y);
+        last = last + op_mul(INTERPRET_AT(more_places.z, 0), more_factors.z);
+        last = last + op_mul(INTERPRET_AT(more_places.w, 0), more_factors.w);
+        const float last_bias = two ? more_factors.x : factors.x;
+        float sums[2];
+        sums[0] = op_add(first, factors.x);
+        record += 2;
+        for (int i = 8; i <= (neuron & 0xFFFF); i += 8) {
+            for (const int end = record + 2; record < end; ++record) {
+                const ivec4 here = bytecode.at[record];
+                const vec4 by = weights.at[record + to_weights];
+                last = last + op_mul(INTERPRET_AT(here.x, 0), by.x);
+                last = last + op_mul(INTERPRET_AT(here.y, 0), by.y);
+                last = last + op_mul(INTERPRET_AT(here.z, 0), by.z);
+                last = last + op_mul(INTERPRET_AT(here.w, 0), by.w);
+            }
+        }
+        sums[1] = op_add(last, last_bias);
+        // Asked for now, there in the next turn; after the last weights there may be no more.
+        const int next_weights = min(record, records_end - 2) + to_weights;
+        places = bytecode.at[record];
+        more_places = bytecode.at[record + 1];
+        factors = weights.at[next_weights];
+        more_factors = weights.at[next_weights + 1];
+        activate_sums(sums, (neuron >> 16) & 0xFF);
+        INTERPRET_AT(value, 0) = sums[0];
+        value += two ? 1 : 0;
+        INTERPRET_AT(value, 0) = sums[1];
+        ++value;
+    }
