@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/graph/builders/builders.hpp"
-#include "cambrian/engine/layers/layer_json.hpp"
-#include "cambrian/engine/network/bytecode/bytecode.hpp"
 
 namespace cambrian::test {
 namespace {
@@ -367,138 +364,6 @@ void add_chain(Cases& cases) {
     }
 }
 
-Shape with_last(const Shape& shape, std::int64_t extent) {
-    std::vector<std::int64_t> extents(shape.extents().begin(), shape.extents().end());
-    extents.back() = extent;
-    return Shape(std::span<const std::int64_t>(extents));
-}
-
-/// A bytecode, and which of its packed weights are none of the network's.
-struct Interpreted {
-    explicit Interpreted(const Network& network)
-        : bytecode(make_bytecode(network)),
-          fills(static_cast<std::size_t>(bytecode.capacity.weights)) {
-        const std::vector<float> ones(static_cast<std::size_t>(network.weight_count()), 1.0F);
-        std::vector<float> packed(fills.size());
-        pack_weights(network, ones, packed);
-        for (std::size_t i = 0; i < fills.size(); ++i) fills[i] = packed[i] == 1.0F ? 0 : 1;
-    }
-    Bytecode bytecode;
-    std::vector<std::int32_t> fills;
-};
-
-Interpreted bytecode_of(const nlohmann::json& network, std::int64_t inputs, std::int64_t outputs) {
-    return Interpreted(Network(blueprint_from_json(network, inputs, outputs)));
-}
-Interpreted bytecode_of(const char* network, std::int64_t inputs, std::int64_t outputs) {
-    return bytecode_of(nlohmann::json::parse(network), inputs, outputs);
-}
-
-/// A network of three inputs and two outputs with every instruction a bytecode can have.
-Interpreted bytecode_of_everything() {
-    return bytecode_of(R"({"grid": {"layers_per_cell": 6}, "layers": [
-        {"type": "dense", "out": 5, "bias": false, "activation": "silu"},
-        {"type": "residual", "layers": [{"type": "layer_norm"}, {"type": "dense", "out": 5}]},
-        {"type": "rnn", "hidden": 7},
-        {"type": "rms_norm"}, {"type": "softmax"},
-        {"type": "dense", "out": 3, "activation": "gelu"},
-        {"type": "dense", "activation": "tanh"}], "links": [
-        {"source": "input", "target": 2, "kind": "forward"},
-        {"source": 2, "target": 4, "kind": "forward"},
-        {"source": 2, "target": 1, "kind": "backward"}]})",
-                       3, 2);
-}
-
-/// Outputs of neurons with every activation and aggregation, whose inputs are those of the network
-/// and the past: a long chain would make much of a rounding.
-Interpreted bytecode_of_neurons(bool continuous, bool plastic) {
-    Neurons layer;
-    layer.in = 3;
-    layer.out = 2;
-    layer.continuous = continuous;
-    layer.plastic = plastic;
-    const auto count = layer.out + std::ssize(neuron_activation_names);
-    const auto aggregations = std::ssize(neuron_aggregation_names);
-    for (std::int64_t i = 0; i < count; ++i) {
-        layer.neurons.push_back({});
-        if (i < layer.out) continue;
-        layer.neurons.back() = {static_cast<NeuronActivation>(i - layer.out),
-                                static_cast<NeuronAggregation>(i % aggregations)};
-        layer.connections.push_back({.source = i % layer.in, .target = i, .plastic = plastic});
-        layer.connections.push_back({.source = layer.in + i % 4, .target = i, .delay = 1 + i % 2});
-        if (i % 2 == 0) layer.connections.push_back({.source = (i + 1) % layer.in, .target = i});
-        layer.connections.push_back(
-            {.source = Neurons::constant, .target = i, .plastic = plastic && i % 3 == 0});
-        layer.connections.push_back({.source = layer.in + i, .target = i % layer.out});
-    }
-    layer.neurons[0].activation = NeuronActivation::identity;
-    nlohmann::json network;
-    network["layers"].push_back(nlohmann::json(to_json(AnyLayer(layer))));
-    return bytecode_of(network, 3, 2);
-}
-
-/// Neurons that join each other, of several numbers of inputs; every third is plastic or none is.
-/// Its rows have the room of bytecode_of_neurons, so that a device runs both by one pipeline.
-Interpreted bytecode_of_equal_neurons(bool plastic) {
-    Neurons layer;
-    layer.in = 3;
-    layer.out = 2;
-    layer.plastic = plastic;
-    constexpr std::int64_t count = 14;
-    layer.neurons.assign(count, {.activation = NeuronActivation::tanh});
-    for (std::int64_t i = layer.out; i < count; ++i) {
-        for (std::int64_t source = 0; source < i % (layer.in + 1); ++source)
-            layer.connections.push_back(
-                {.source = source, .target = i, .plastic = plastic && i % 3 == 0});
-        layer.connections.push_back({.source = layer.in + i, .target = i % layer.out});
-    }
-    nlohmann::json network;
-    network["layers"].push_back(nlohmann::json(to_json(AnyLayer(layer))));
-    Interpreted result = bytecode_of(network, 3, 2);
-    BytecodeCapacity& own = result.bytecode.capacity;
-    const BytecodeCapacity largest = bytecode_of_neurons(false, plastic).bytecode.capacity;
-    own.memory = std::max(own.memory, largest.memory);
-    own.state = std::max(own.state, largest.state);
-    return result;
-}
-
-void add_interpret(Cases& cases) {
-    struct Rows {
-        Interpreted network;
-        Shape rows;
-        std::int64_t outputs;
-    };
-    const char* const perceptron =
-        R"({"layers": [{"type": "dense", "out": 17, "activation": "tanh"}, {"type": "dense"}]})";
-    const char* const norm = R"({"layers": [{"type": "layer_norm"}, {"type": "dense"}]})";
-    for (const auto& [network, rows, outputs] :
-         {Rows{bytecode_of(perceptron, 4, 2), {4}, 2},
-          Rows{bytecode_of(perceptron, 4, 2), {65, 4}, 2},
-          Rows{bytecode_of(perceptron, 1, 1), {2, 3, 1}, 1},
-          Rows{bytecode_of(norm, 65, 3), {3, 65}, 3},
-          Rows{bytecode_of_equal_neurons(false), {67, 3}, 2},
-          Rows{bytecode_of_equal_neurons(true), {67, 3}, 2},
-          Rows{bytecode_of_neurons(false, false), {67, 3}, 2},
-          Rows{bytecode_of_neurons(true, false), {5, 3}, 2},
-          Rows{bytecode_of_neurons(false, true), {67, 3}, 2},
-          Rows{bytecode_of_neurons(true, true), {5, 3}, 2},
-          Rows{bytecode_of_everything(), {1, 3}, 2}, Rows{bytecode_of_everything(), {17, 3}, 2}}) {
-        const Bytecode& bytecode = network.bytecode;
-        // A network without state still has an operand for one word of it.
-        const Shape state = with_last(rows, std::max<std::int64_t>(1, bytecode.capacity.state));
-        cases.push_back({Op::interpret,
-                         {{Range::given, {bytecode.capacity.words}, 0, bytecode.words},
-                          {Range::packed, {bytecode.capacity.weights}, 0, network.fills},
-                          {Range::wide, rows},
-                          {Range::wide, state}},
-                         InterpretAttribute{.outputs = outputs,
-                                            .memory = bytecode.capacity.memory,
-                                            .weights = bytecode.capacity.weights,
-                                            .neurons = bytecode.capacity.neurons},
-                         {{with_last(rows, outputs)}, {state}}});
-    }
-}
-
 }  // namespace
 
 ValueType OperandCase::type() const {
@@ -528,9 +393,9 @@ std::vector<OpCase> op_cases() {
     std::ranges::move(window_cases(), std::back_inserter(cases));
     std::ranges::move(selective_scan_cases(), std::back_inserter(cases));
     std::ranges::move(format_cases(), std::back_inserter(cases));
-    for (auto* add :
-         {add_sources, add_unary, add_binary, add_reductions, add_reshapes, add_pieces, add_matmul,
-          add_indexing, add_activations, add_linear, add_chain, add_interpret})
+    std::ranges::move(interpret_cases(), std::back_inserter(cases));
+    for (auto* add : {add_sources, add_unary, add_binary, add_reductions, add_reshapes, add_pieces,
+                      add_matmul, add_indexing, add_activations, add_linear, add_chain})
         add(cases);
     return cases;
 }

@@ -56,6 +56,9 @@ struct OpCase {
 /// Codes of storage formats.
 [[nodiscard]] std::vector<OpCase> format_cases();
 
+/// Networks that are data.
+[[nodiscard]] std::vector<OpCase> interpret_cases();
+
 /// The cases of scan, whose bodies need more room to write.
 [[nodiscard]] std::vector<OpCase> scan_cases();
 

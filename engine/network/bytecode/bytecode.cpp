@@ -203,7 +203,8 @@ class BytecodeLayers {
         BytecodePacking packing{
             .op = BytecodeOp::neurons, .from = from_, .to = writer_.packed_, .gather = {}};
         const std::size_t begin = writer_.tables_.size();
-        const std::int64_t more = NeuronTableWriter::write(layer, writer_.tables_, packing.gather);
+        const auto [more, neurons] =
+            NeuronTableWriter::write(layer, writer_.tables_, packing.gather);
         const std::int32_t result = writer_.add_vector(layer.out, more);
         writer_.add(
             {.op = BytecodeOp::neurons,
@@ -215,7 +216,7 @@ class BytecodeLayers {
              .weights = narrow(writer_.packed_),
              .detail = narrow(std::ssize(writer_.tables_) - static_cast<std::int64_t>(begin))});
         writer_.state_ += writer_.tables_[begin + 1];
-        writer_.neurons_ = std::max(writer_.neurons_, neuron_set(layer));
+        writer_.neurons_ = std::max(writer_.neurons_, neurons);
         writer_.packed_ += std::ssize(packing.gather);
         writer_.packings_->push_back(std::move(packing));
         from_ += weight_count(layer);

@@ -198,16 +198,17 @@ constexpr std::array<BytecodeOpInfo, bytecode_op_count> table{
                    .weights = no_weights,
                    .pack = pack_nothing,
                    .meaning = "state at other becomes source [in]; out is in."},
-    BytecodeOpInfo{.op = BytecodeOp::neurons,
-                   .name = "neurons",
-                   .has_result = true,
-                   .reads_source = true,
-                   .pack = pack_gathered,
-                   .meaning =
-                       "result [out] = the outputs of the neurons in the table of detail words "
-                       "(NeuronTable), state at other the values they remember. Weights, a "
-                       "record for each neuron: bias, time constant where continuous, one for "
-                       "each source, of plastic ones the rule, filled up to fours with -0."},
+    BytecodeOpInfo{
+        .op = BytecodeOp::neurons,
+        .name = "neurons",
+        .has_result = true,
+        .reads_source = true,
+        .pack = pack_gathered,
+        .meaning = "result [out] = the outputs of the neurons in the table of detail words "
+                   "(NeuronTable), state at other the values they remember. Weights, a "
+                   "record for each neuron: bias, time constant where continuous, one for "
+                   "each source, of plastic ones the rule, filled up to eights or halves of them "
+                   "with -0."},
 };
 
 constexpr bool covers_every_op() {

@@ -95,13 +95,14 @@ class Records {
             std::vector<std::int32_t>& table, std::vector<std::int32_t>& gather)
         : layer_(layer), plan_(plan), places_(places), table_(table), gather_(gather) {}
 
-    /// Those of all neurons, in the order of the plan.
-    void write() {
+    /// Those of all neurons, in the order of the plan. → the smallest set that has them.
+    NeuronSet write() {
         for (std::size_t i = 0; i < plan_.order.size(); ++i) {
             const bool pair = plan_.joins[i] && is_small(i) && is_small(i + 1);
             write(i, pair);
             if (pair) write(++i, true);
         }
+        return set_;
     }
 
   private:
@@ -118,6 +119,10 @@ class Records {
         const auto& [activation, aggregation] = layer_.neurons[static_cast<std::size_t>(neuron)];
         CAMBRIAN_ASSERT(std::ssize(inputs) <= NeuronTable::input_limit);
         const bool plastic = plan_.changes(layer_, neuron);
+        set_ = std::max(
+            set_, plastic ? NeuronSet::plastic
+                          : set_of(static_cast<std::int64_t>(activation),
+                                   static_cast<std::int64_t>(aggregation), layer_.continuous));
         const std::uint32_t head = static_cast<std::uint32_t>(inputs.size()) |
                                    static_cast<std::uint32_t>(activation) << 16U |
                                    static_cast<std::uint32_t>(aggregation) << 24U |
@@ -163,28 +168,21 @@ class Records {
     std::vector<std::int32_t>& table_;
     std::vector<std::int32_t>& gather_;
     std::int64_t change_ = 0;  ///< Of the next plastic connection.
+    NeuronSet set_ = NeuronSet::sums;
 };
 
 }  // namespace
 
-NeuronSet neuron_set(const Neurons& layer) {
-    if (layer.plastic) return NeuronSet::plastic;
-    NeuronSet set = NeuronSet::sums;
-    for (const auto& [activation, aggregation] : layer.neurons)
-        set = std::max(set, set_of(static_cast<std::int64_t>(activation),
-                                   static_cast<std::int64_t>(aggregation), layer.continuous));
-    return set;
-}
-
-std::int64_t NeuronTableWriter::write(const Neurons& layer, std::vector<std::int32_t>& table,
-                                      std::vector<std::int32_t>& gather) {
+NeuronTableWriter::Written NeuronTableWriter::write(const Neurons& layer,
+                                                    std::vector<std::int32_t>& table,
+                                                    std::vector<std::int32_t>& gather) {
     const NeuronPlan plan(layer);
     const Places places(layer, plan);
     const std::size_t begin = table.size();
     const auto step = static_cast<float>(layer.time_step);
     table.insert(table.end(), {word(std::ssize(plan.order)), word(plan.state_words), 0,
                                layer.continuous ? std::bit_cast<std::int32_t>(step) : 0});
-    Records(layer, plan, places, table, gather).write();
+    const NeuronSet neurons = Records(layer, plan, places, table, gather).write();
     table[begin + 2] = word(std::ssize(gather));
     for (std::int64_t i = 0; i < layer.out; ++i) table.push_back(places.now(layer.in + i));
     for (const auto& [source, first, length] : plan.memories) {
@@ -194,7 +192,7 @@ std::int64_t NeuronTableWriter::write(const Neurons& layer, std::vector<std::int
     for (std::int64_t i = plan.first_change; i < plan.state_words; ++i)
         table.push_back(places.state(i));
     while ((table.size() - begin) % bytecode_instruction_words != 0) table.push_back(Places::one());
-    return places.words();
+    return {.words = places.words(), .neurons = neurons};
 }
 
 void NeuronTableWriter::place(const BytecodeInstruction& instruction,
@@ -261,7 +259,7 @@ bool neurons_fit(const BytecodeInstruction& instruction, std::int64_t words,
         instruction.out < 0 || instruction.result < 0 || instruction.result > capacity.memory)
         return false;
     const NeuronTable table(instruction);
-    if (table.neurons() < 0 || table.state() < 0 || table.weights() < 0 ||
+    if (table.neurons() <= 0 || table.state() < 0 || table.weights() < 0 ||
         table.end() > capacity.memory ||
         NeuronTable::head_words + table.weights() + instruction.out + table.state() > length)
         return false;

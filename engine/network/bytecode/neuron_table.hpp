@@ -19,14 +19,16 @@ namespace cambrian {
 ///             continuous the place of the neuron's last value, the place of each input, and that
 ///             of the 1 to fill up eights
 ///
-/// A neuron that joins the next one (NeuronPlan::joins) may be computed along with it. Two that
-/// do and have few inputs share an eight, half of it each; no record else begins in the middle of
-/// one. The head of
-/// a record of a neuron with plastic connections has its sign bit set. After the places of its
-/// inputs there are those of their changes in the state (that of the 1 for an input that is not
-/// plastic), which the step writes anew, then the bits of the largest weight and four words for
-/// nothing. What fills up weights is -0, which times the 1 changes no sum. Its weights have as many
-/// words for nothing in place of the changes, then the rule.
+/// A neuron that joins the next one (NeuronPlan::joins) may be computed along with it. Two that do,
+/// with a head and inputs of four words at most and nothing plastic, share an eight, half of it
+/// each; no other record begins in the middle of one. The weights of a record are its bias, where
+/// continuous its time constant, and those of its inputs; -0 fills up, which times the 1 changes no
+/// sum.
+///
+/// The head of a record of a neuron with plastic connections has its sign bit set. After the places
+/// of its inputs there are those of their changes in the state (that of the 1 for an input that is
+/// not plastic), which the step writes anew, then the bits of the largest weight and four words for
+/// nothing. Its weights have as many words for nothing in place of the changes, then the rule.
 class NeuronTable {
   public:
     /// Of an instruction in a bytecode.
@@ -101,17 +103,17 @@ class NeuronTable {
     const std::int32_t* words_;
 };
 
-/// The smallest set that has the neurons of a layer.
-[[nodiscard]] NeuronSet neuron_set(const Neurons& layer);
-
 /// Writes tables. What belongs to the result and to the operand has a place only when all vectors
 /// have: until then places are numbers of inputs, or -1 - n for word n after the result.
 class NeuronTableWriter {
   public:
+    struct Written {
+        std::int64_t words = 0;  ///< After those of the result.
+        NeuronSet neurons = NeuronSet::sums;
+    };
     /// Appends the table of a resolved layer, and fills the packing that gathers its weights.
-    /// @return words after those of the result.
-    static std::int64_t write(const Neurons& layer, std::vector<std::int32_t>& table,
-                              std::vector<std::int32_t>& gather);
+    static Written write(const Neurons& layer, std::vector<std::int32_t>& table,
+                         std::vector<std::int32_t>& gather);
     /// Gives the places of a table behind its instruction.
     static void place(const BytecodeInstruction& instruction, std::span<std::int32_t> table);
 };

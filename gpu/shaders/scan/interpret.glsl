@@ -208,10 +208,12 @@ void interpret_activate_any_two(inout vec4 a, inout vec4 b, int code) {
 
 #if INTERPRET_NEURONS > 0 && !defined(CAMBRIAN_INTERPRET_NEURONS)
 #define CAMBRIAN_INTERPRET_NEURONS
-// NeuronTable::joins_mark and half_mark.
-const int neuron_joins = 0x40000000;
+// NeuronTable::half_mark.
 const int neuron_half = 0x20000000;
+#endif
 
+#if INTERPRET_NEURONS == 1 && !defined(CAMBRIAN_INTERPRET_SUMS)
+#define CAMBRIAN_INTERPRET_SUMS
 // Activations that sums may have, on two sums at once: one alone waits for every operation.
 void activate_sums(inout float sums[2], int code) {
     if (code == 4) {
@@ -232,6 +234,9 @@ void activate_sums(inout float sums[2], int code) {
 
 #if INTERPRET_NEURONS > 1 && !defined(CAMBRIAN_INTERPRET_ANY_NEURON)
 #define CAMBRIAN_INTERPRET_ANY_NEURON
+// NeuronTable::joins_mark.
+const int neuron_joins = 0x40000000;
+
 
 // Before in a stable order with NaN above all.
 bool neuron_before(float a, float b) {
@@ -258,7 +263,7 @@ vec2 neuron_activation_of_two(vec2 x, int code, bool both) {
     return y;
 }
 
-// What a word of a record adds to a sum: for those that fill up fours -0, which changes none.
+// What a word of a record adds to a sum: for those that fill up -0, which changes none.
 #define INTERPRET_SHARE(is_input, place, weight) \
     ((is_input) ? op_mul(INTERPRET_AT(place, 0), weight) : uintBitsToFloat(sign_mask))
 // Fours of a record with this head and so many words in use.

@@ -12,13 +12,14 @@
     while (record < records_end) {
         const int neuron = places.x;
         const bool two = (neuron & neuron_half) != 0;
-        // The head of a second record is no place.
-        precise float first = uintBitsToFloat(sign_mask) + op_mul(INTERPRET_AT(places.y, 0), factors.y);
+        precise float first = op_mul(INTERPRET_AT(places.y, 0), factors.y);
         first = first + op_mul(INTERPRET_AT(places.z, 0), factors.z);
         first = first + op_mul(INTERPRET_AT(places.w, 0), factors.w);
-        precise float fourth = first + op_mul(INTERPRET_AT(two ? one : more_places.x, 0), more_factors.x);
-        precise float last = two ? uintBitsToFloat(sign_mask) : fourth;
-        last = last + op_mul(INTERPRET_AT(more_places.y, 0), more_factors.y);
+        // The head of a second record is no place.
+        const float fourth = op_add(first, op_mul(INTERPRET_AT(two ? one : more_places.x, 0), more_factors.x));
+        const float fifth = op_mul(INTERPRET_AT(more_places.y, 0), more_factors.y);
+        const float both = op_add(fourth, fifth);
+        precise float last = two ? fifth : both;
         last = last + op_mul(INTERPRET_AT(more_places.z, 0), more_factors.z);
         last = last + op_mul(INTERPRET_AT(more_places.w, 0), more_factors.w);
         const float last_bias = two ? more_factors.x : factors.x;

@@ -124,7 +124,7 @@ TEST(NeuronBytecode, ATableThatReachesOutOfItsPlaceIsRefused) {
     };
     ASSERT_EQ(static_cast<BytecodeOp>(words[0]), BytecodeOp::neurons);
     ASSERT_TRUE(fit(words));
-    // Not what fills up fours, nor what makes a number of inputs or an op of the last instruction.
+    // Not what fills up, nor what makes a number of inputs or an op of the last instruction.
     const std::size_t table_end = static_cast<std::size_t>(bytecode_instruction_words + words[7]);
     std::size_t refused = 0;
     for (std::size_t i = 0; i < table_end; ++i)
@@ -142,7 +142,8 @@ TEST(NeuronBytecode, ANeuronThatJoinsWhatIsNotLikeItIsRefused) {
     layer = *Neurons::fitted({2}, {3});
     std::vector<std::int32_t> words;
     std::vector<BytecodePacking> packings;
-    const BytecodeCapacity capacity = BytecodeWriter().write(genome.blueprint, words, packings);
+    BytecodeCapacity capacity = BytecodeWriter().write(genome.blueprint, words, packings);
+    capacity.neurons = NeuronSet::any;
     const auto fit = [&] {
         const auto* instruction = reinterpret_cast<const BytecodeInstruction*>(words.data());
         return fits(*instruction, static_cast<std::int64_t>(words.size()), capacity);
@@ -199,6 +200,25 @@ TEST(NeuronBytecode, WhatIsNoPairOfHalvesOrOutsideTheSetIsRefused) {
     EXPECT_FALSE(fit()) << "no sums";
     capacity.neurons = NeuronSet::any;
     EXPECT_TRUE(fit());
+}
+
+TEST(NeuronBytecode, NeuronsThatNoOutputDependsOnNeedNoKernel) {
+    Genome genome = random_neuron_genome(draws()[1], 3);
+    Neurons layer = *Neurons::fitted({2}, {3});
+    layer.plastic = true;
+    layer.neurons.push_back({.activation = NeuronActivation::sin});
+    layer.connections.push_back({.source = 0, .target = 3, .plastic = true});
+    const auto set = [&] {
+        genome.blueprint.head = layer;
+        std::vector<std::int32_t> words;
+        std::vector<BytecodePacking> packings;
+        return BytecodeWriter().write(genome.blueprint, words, packings).neurons;
+    };
+    EXPECT_EQ(set(), NeuronSet::sums);
+    layer.connections.push_back({.source = layer.in + 3, .target = 0});
+    EXPECT_EQ(set(), NeuronSet::plastic);
+    layer.plastic = false;
+    EXPECT_EQ(set(), NeuronSet::any);
 }
 
 /// The best and the mean number of programs that a population of different structures needs.

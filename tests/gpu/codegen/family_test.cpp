@@ -96,23 +96,66 @@ TEST(VulkanFamily, NeuronsBalanceAsOnTheCpu) {
     expect_the_evaluations_of_the_cpu(*task, genomes, Math::strict);
 }
 
+/// Networks of neurons that sum few inputs to very many, a third with delays.
+std::vector<Genome> sums(std::uint64_t count) {
+    constexpr std::array activations{NeuronActivation::identity,     NeuronActivation::relu,
+                                     NeuronActivation::silu,         NeuronActivation::gelu,
+                                     NeuronActivation::tanh,         NeuronActivation::sigmoid,
+                                     NeuronActivation::steep_sigmoid};
+    std::vector<Genome> genomes;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        genomes.push_back(test::random_neuron_genome({.in = 4,
+                                                      .out = 2,
+                                                      .max_hidden = 40,
+                                                      .max_inputs = i % 4 == 0 ? 60 : 6,
+                                                      .delayed = i % 3 == 0 ? 0.2F : 0.0F},
+                                                     i));
+        RandomStream rng(random_key(5, "test.sums"), i);
+        Neurons& layer = std::get<Neurons>(genomes.back().blueprint.head.variant());
+        for (Neurons::Neuron& neuron : layer.neurons)
+            if (i % 2 == 0) neuron.activation = activations.at(rng.index(activations.size()));
+    }
+    return genomes;
+}
+
+BytecodeCapacity capacity_of(const Genome& genome) {
+    return make_bytecode(Network(genome.blueprint)).capacity;
+}
+
 TEST(VulkanFamily, SumsBalanceAsOnTheCpu) {
     const auto task = task_of(
         R"({"type": "cart_pole", "episodes": 3, "steps": 40, "validation": {"episodes": 3}})");
-    constexpr std::array common{NeuronActivation::identity, NeuronActivation::relu,
-                                NeuronActivation::tanh, NeuronActivation::sigmoid,
-                                NeuronActivation::steep_sigmoid};
-    std::vector<Genome> genomes;
-    for (std::uint64_t i = 0; i < 60; ++i) {
-        genomes.push_back(test::random_neuron_genome(
-            {.in = 4, .out = 2, .max_hidden = 20, .max_inputs = 9, .delayed = i < 30 ? 0.0F : 0.2F},
-            i));
-        auto& neurons = std::get<Neurons>(genomes.back().blueprint.head.variant()).neurons;
-        RandomStream rng(random_key(5, "test.sums"), i);
-        for (Neurons::Neuron& neuron : neurons)
-            if (i % 2 == 0) neuron.activation = common.at(rng.index(common.size()));
-    }
+    const std::vector<Genome> genomes = sums(60);
+    const auto widest = [](const Genome& genome) {
+        const Neurons& layer = std::get<Neurons>(genome.blueprint.head.variant());
+        std::vector<int> inputs(layer.neurons.size());
+        for (const Neurons::Connection& each : layer.connections)
+            inputs[static_cast<std::size_t>(each.target)] += each.enabled ? 1 : 0;
+        return std::ranges::max(inputs);
+    };
+    EXPECT_TRUE(std::ranges::all_of(genomes, [](const Genome& genome) {
+        return capacity_of(genome).neurons == NeuronSet::sums;
+    }));
+    EXPECT_GE(widest(std::ranges::max(genomes, {}, widest)), 24) << "three eights and more";
     expect_the_evaluations_of_the_cpu(*task, genomes, Math::strict);
+}
+
+TEST(VulkanFamily, OtherNeuronsAfterSumsHaveAProgramOfTheirOwn) {
+    const auto task = task_of(R"({"type": "cart_pole", "episodes": 3, "steps": 40})");
+    std::vector<Genome> genomes = sums(8);
+    const auto cpu = make_cpu_backend({.threads = 2, .math = Math::strict});
+    const auto vulkan = make_vulkan_backend(test::test_vulkan_options(Math::strict));
+    Evaluator expected(*cpu, *task, 3, Family::interpreted);
+    Evaluator found(*vulkan, *task, 3, Family::interpreted);
+    for (const NeuronAggregation aggregation : {NeuronAggregation::sum, NeuronAggregation::mean}) {
+        for (Genome& genome : genomes)
+            std::get<Neurons>(genome.blueprint.head.variant()).neurons[0].aggregation = aggregation;
+        const auto a = expected.evaluate(pointers(genomes), {.round = 0});
+        const auto b = found.evaluate(pointers(genomes), {.round = 0});
+        for (std::size_t i = 0; i < genomes.size(); ++i)
+            EXPECT_EQ(a[i].per_sample, b[i].per_sample) << i;
+    }
+    EXPECT_EQ(found.counters().programs_compiled, 2U);
 }
 
 TEST(VulkanFamily, PlasticNeuronsLearnAsOnTheCpu) {
