@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cambrian/engine/backend/backend.hpp"
-#include "cambrian/tests/conformance/op_cases.hpp"
+#include "cambrian/tests/conformance/cases/op_cases.hpp"
 
 // What every backend must fulfil for every case of the op table. A backend's test calls these for
 // each case of op_cases().

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "cambrian/tests/conformance/op_cases.hpp"
+#include "cambrian/tests/conformance/cases/op_cases.hpp"
 
 namespace cambrian::test {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "cambrian/engine/layers/layer_json.hpp"
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
-#include "cambrian/tests/conformance/op_cases.hpp"
+#include "cambrian/tests/conformance/cases/op_cases.hpp"
 
 namespace cambrian::test {
 namespace {

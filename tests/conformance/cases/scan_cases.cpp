@@ -1,5 +1,5 @@
 #include "cambrian/engine/graph/builders/builders.hpp"
-#include "cambrian/tests/conformance/op_cases.hpp"
+#include "cambrian/tests/conformance/cases/op_cases.hpp"
 
 namespace cambrian::test {
 namespace {

@@ -3,7 +3,7 @@
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/graph/number_format.hpp"
 #include "cambrian/engine/graph/packed_rows.hpp"
-#include "cambrian/tests/conformance/op_cases.hpp"
+#include "cambrian/tests/conformance/cases/op_cases.hpp"
 
 namespace cambrian::test {
 

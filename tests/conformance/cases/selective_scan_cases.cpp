@@ -1,4 +1,4 @@
-#include "cambrian/tests/conformance/op_cases.hpp"
+#include "cambrian/tests/conformance/cases/op_cases.hpp"
 
 namespace cambrian::test {
 namespace {
