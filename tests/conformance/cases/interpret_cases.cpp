@@ -82,21 +82,21 @@ Interpreted bytecode_of_neurons(bool continuous, bool plastic) {
 }
 
 /// What kernel runs neurons that others could run, too.
-struct Kernel {
+struct InterpreterKernel {
     NeuronSet neurons = NeuronSet::none;
     std::int64_t memory = 0;
 };
 /// That of bytecode_of_neurons: a device runs both by one pipeline.
-Kernel with_every_function(bool continuous, bool plastic) {
+InterpreterKernel with_every_function(bool continuous, bool plastic) {
     const BytecodeCapacity capacity = bytecode_of_neurons(continuous, plastic).bytecode.capacity;
     return {capacity.neurons, capacity.memory};
 }
 /// More memory than workgroups have in common.
-constexpr Kernel with_memory_apart{NeuronSet::sums, 320};
+constexpr InterpreterKernel with_memory_apart{NeuronSet::sums, 320};
 
 /// Neurons that join each other, of none to three inputs, two by two where their records have room
 /// for two, and outputs of many; every third is plastic or none is.
-Interpreted bytecode_of_equal_neurons(bool continuous, bool plastic, Kernel kernel) {
+Interpreted bytecode_of_equal_neurons(bool continuous, bool plastic, InterpreterKernel kernel) {
     Neurons layer;
     layer.in = 3;
     layer.out = 2;
@@ -137,13 +137,13 @@ Interpreted bytecode_of_wide_sums() {
     return bytecode_of(network, layer.in, layer.out);
 }
 
-struct Rows {
+struct InterpretedRows {
     Interpreted network;
     Shape rows;
     std::int64_t outputs;
 };
 
-std::vector<Rows> rows_of_networks() {
+std::vector<InterpretedRows> rows_of_networks() {
     const char* const perceptron =
         R"({"layers": [{"type": "dense", "out": 17, "activation": "tanh"}, {"type": "dense"}]})";
     const char* const norm = R"({"layers": [{"type": "layer_norm"}, {"type": "dense"}]})";
