@@ -70,7 +70,7 @@ void need_interpreter(RowWriter& writer, const Node& node, const InterpretedRow&
                         function, row.inputs, attribute.outputs, state_of_network(node),
                         (row.state + 7) / 4 * 4, attribute.memory,
                         static_cast<int>(attribute.neurons),
-                        whole_shader_text("cambrian/gpu/shaders/scan/interpret.glsl")));
+                        whole_shader_text("cambrian/gpu/shaders/scan/interpret/network.glsl")));
 }
 
 }  // namespace

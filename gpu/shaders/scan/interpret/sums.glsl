@@ -1,4 +1,4 @@
-// The neurons of a table where all are sums (NeuronSet::sums), in interpret.glsl: from `record` on, the values from
+// The neurons of a table where all are sums (NeuronSet::sums), in network.glsl: from `record` on, the values from
 // `value` on. A turn takes an eight of words: two neurons of few inputs that go side by side, or one. Networks beside
 // each other keep step, however many inputs their neurons have. What fills up eights is -0 times the 1, which changes
 // no sum.

@@ -1,4 +1,4 @@
-// The neurons of a table, of any kind, in interpret.glsl: from `record` on, the values from `value` on.
+// The neurons of a table, of any kind, in network.glsl: from `record` on, the values from `value` on.
     const bool continuous = table.w != 0;
     const int first = continuous ? 2 : 1;
     int own = packed;
