@@ -395,12 +395,9 @@ void interpret(const Call& call) {
     const auto inputs = static_cast<std::size_t>(call.operand_info(2).shape[-1]);
     const auto outputs = static_cast<std::size_t>(interpret.outputs);
     const auto states = static_cast<std::size_t>(call.operand_info(3).shape[-1]);
-    const BytecodeCapacity capacity{.words = static_cast<std::int64_t>(call.operand(0).size()),
-                                    .weights = static_cast<std::int64_t>(call.operand(1).size()),
-                                    .state = static_cast<std::int64_t>(states),
-                                    .memory = interpret.memory,
-                                    .neurons = interpret.neurons,
-                                    .activations = interpret.activations};
+    const BytecodeCapacity capacity =
+        capacity_of(interpret, call.operand_info(0).shape, call.operand_info(1).shape,
+                    call.operand_info(3).shape);
     const std::vector<std::int32_t> bytecode = words_of(call.operand(0));
     const auto checked = [&](const BytecodeInstruction* instruction) {
         const auto before = reinterpret_cast<const std::int32_t*>(instruction) - bytecode.data();

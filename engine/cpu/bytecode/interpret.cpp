@@ -30,12 +30,8 @@ class InterpretKernel : public Kernel {
         const Shape& rows = context.operand(2).shape;
         run_.inputs = rows[-1];
         run_.outputs = interpret.outputs;
-        run_.capacity = {.words = context.operand(0).shape[0],
-                         .weights = context.operand(1).shape[0],
-                         .state = context.operand(3).shape[-1],
-                         .memory = interpret.memory,
-                         .neurons = interpret.neurons,
-                         .activations = interpret.activations};
+        run_.capacity = capacity_of(interpret, context.operand(0).shape, context.operand(1).shape,
+                                    context.operand(3).shape);
         count_ = rows.elements() / rows[-1];
         run_.rows = count_ >= wide_rows && interpret.memory <= wide_memory ? wide_rows : max_lanes;
         const std::int64_t words = interpret.memory * run_.rows;

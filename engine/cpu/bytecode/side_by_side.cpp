@@ -90,12 +90,8 @@ class SideBySideKernel : public ArrangedKernel {
         const auto& interpret = std::get<InterpretAttribute>(node.node.attributes);
         run_.inputs = node.operand(2).shape[-1];
         run_.outputs = interpret.outputs;
-        run_.capacity = {.words = node.operand(0).shape[0],
-                         .weights = node.operand(1).shape[0],
-                         .state = node.operand(3).shape[-1],
-                         .memory = interpret.memory,
-                         .neurons = interpret.neurons,
-                         .activations = interpret.activations};
+        run_.capacity = capacity_of(interpret, node.operand(0).shape, node.operand(1).shape,
+                                    node.operand(3).shape);
         count_ = static_cast<std::int64_t>(rows_.size()) / run_.inputs;
     }
 

@@ -132,6 +132,16 @@ BytecodeCapacity BytecodeCapacity::rounded() const {
             .activations = activations};
 }
 
+BytecodeCapacity capacity_of(const InterpretAttribute& interpret, const Shape& bytecode,
+                             const Shape& weights, const Shape& state) {
+    return {.words = bytecode[0],
+            .weights = weights[0],
+            .state = state[-1],
+            .memory = interpret.memory,
+            .neurons = interpret.neurons,
+            .activations = interpret.activations};
+}
+
 /// Writes the instructions of layers.
 class BytecodeLayers {
   public:

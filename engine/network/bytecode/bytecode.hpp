@@ -75,6 +75,11 @@ struct BytecodeCapacity {
     [[nodiscard]] BytecodeCapacity rounded() const;
 };
 
+/// What Op::interpret serves, by its attribute and the shapes of its operands.
+[[nodiscard]] BytecodeCapacity capacity_of(const InterpretAttribute& interpret,
+                                           const Shape& bytecode, const Shape& weights,
+                                           const Shape& state);
+
 /// A network as data: what Op::interpret runs. Disabled slots are left out, with their states,
 /// which nobody would read; the output of the head comes last. Matrices are packed for vector
 /// loads: blocks of four outputs, for each input the four weights side by side, then the four

@@ -79,11 +79,12 @@ const std::int32_t* NeuronTable::next_state() const {
 
 namespace {
 
-/// The set of a neuron without plastic connections.
-NeuronSet set_of(std::int64_t activation, std::int64_t aggregation, bool continuous) {
+/// The smallest set that has a neuron.
+NeuronSet set_of(std::int64_t activation, std::int64_t aggregation, bool continuous, bool plastic) {
     constexpr auto last = static_cast<std::int64_t>(NeuronActivation::steep_sigmoid);
     static_assert(last == common_activations);
     constexpr auto sum = static_cast<std::int64_t>(NeuronAggregation::sum);
+    if (plastic) return NeuronSet::plastic;
     return activation <= last && aggregation == sum && !continuous ? NeuronSet::sums
                                                                    : NeuronSet::any;
 }
@@ -109,7 +110,7 @@ class Records {
     /// Whether half an eight does for a neuron.
     [[nodiscard]] bool is_small(std::size_t place) const {
         const std::int64_t neuron = plan_.order[place];
-        return std::ssize(plan_.inputs(neuron)) + (layer_.continuous ? 2 : 1) <= half &&
+        return std::ssize(plan_.inputs(neuron)) + before_inputs_ <= half &&
                !plan_.changes(layer_, neuron);
     }
     void write(std::size_t place, bool is_half) {
@@ -119,10 +120,9 @@ class Records {
         const auto& [activation, aggregation] = layer_.neurons[static_cast<std::size_t>(neuron)];
         CAMBRIAN_ASSERT(std::ssize(inputs) <= NeuronTable::input_limit);
         const bool plastic = plan_.changes(layer_, neuron);
-        set_ = std::max(
-            set_, plastic ? NeuronSet::plastic
-                          : set_of(static_cast<std::int64_t>(activation),
-                                   static_cast<std::int64_t>(aggregation), layer_.continuous));
+        set_ = std::max(set_,
+                        set_of(static_cast<std::int64_t>(activation),
+                               static_cast<std::int64_t>(aggregation), layer_.continuous, plastic));
         const std::uint32_t head = static_cast<std::uint32_t>(inputs.size()) |
                                    static_cast<std::uint32_t>(activation) << 16U |
                                    static_cast<std::uint32_t>(aggregation) << 24U |
@@ -156,10 +156,9 @@ class Records {
                                           : Places::one(),
                 fill);
         const auto limit = static_cast<float>(layer_.largest_weight);
-        const std::int64_t first = layer_.continuous ? 2 : 1;
         for (std::int64_t i = 0; i < Neurons::rule_numbers; ++i)
             add(i == 0 ? std::bit_cast<std::int32_t>(limit) : Places::one(),
-                own(neuron, first + i));
+                own(neuron, before_inputs_ + i));
     }
 
     const Neurons& layer_;
@@ -167,6 +166,7 @@ class Records {
     const Places& places_;
     std::vector<std::int32_t>& table_;
     std::vector<std::int32_t>& gather_;
+    std::int64_t before_inputs_ = NeuronTable::before_inputs(layer_.continuous);
     std::int64_t change_ = 0;  ///< Of the next plastic connection.
     NeuronSet set_ = NeuronSet::sums;
 };
@@ -202,7 +202,7 @@ void NeuronTableWriter::place(const BytecodeInstruction& instruction,
     const auto place = [&](std::int32_t& each) {
         each = each < 0 ? first - 1 - each : instruction.source + each;
     };
-    const std::int64_t before_inputs = table[3] != 0 ? 2 : 1;
+    const std::int64_t before_inputs = NeuronTable::before_inputs(table[3] != 0);
     const auto records_end = static_cast<std::size_t>(NeuronTable::head_words + table[2]);
     std::size_t at = NeuronTable::head_words;
     while (at < records_end) {
@@ -239,8 +239,7 @@ bool is_whole(const NeuronTable::Record& record, std::int64_t before_inputs, boo
 bool in_set(const NeuronTable::Record& record, bool continuous, NeuronSet set) {
     return record.activation < std::ssize(neuron_activation_names) &&
            record.aggregation < std::ssize(neuron_aggregation_names) &&
-           set >= (record.plastic ? NeuronSet::plastic
-                                  : set_of(record.activation, record.aggregation, continuous));
+           set >= set_of(record.activation, record.aggregation, continuous, record.plastic);
 }
 
 /// Whether two heads say the same but for the inputs, what joins and how long they are.

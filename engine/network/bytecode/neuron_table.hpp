@@ -48,7 +48,8 @@ class NeuronTable {
     [[nodiscard]] bool continuous() const { return words_[3] != 0; }
     [[nodiscard]] float time_step() const;
     /// Words of a record before its inputs, as many as weights before those of its inputs.
-    [[nodiscard]] std::int64_t before_inputs() const { return continuous() ? 2 : 1; }
+    [[nodiscard]] std::int64_t before_inputs() const { return before_inputs(continuous()); }
+    [[nodiscard]] static std::int64_t before_inputs(bool continuous) { return continuous ? 2 : 1; }
 
     /// Places of the 1, of the state, of the first neuron's value, and of what follows the last.
     [[nodiscard]] std::int64_t one() const;

@@ -70,9 +70,9 @@
         const vec4 next_factors = by;
         four = bytecode.at[record + after + 1];
         by = weights.at[min(own + after + 1, last_four)];
-        const vec2 activated =
-            neuron_activation_of_two(vec2(total, second), (places.x >> 16) & 0xFF, both);
-        precise float y = activated.x;
+        float activated[2] = float[2](total, second);
+        activate_any_pair(activated, (places.x >> 16) & 0xFF, both);
+        precise float y = activated[0];
         if (continuous) {
             const float last = INTERPRET_AT(places.y, 0);
             const float rate = CAMBRIAN_CALL(divide)(intBitsToFloat(table.w), factors.y);
@@ -81,7 +81,7 @@
             y = last + moved;
         }
         INTERPRET_AT(value, 0) = y;
-        if (both) INTERPRET_AT(value, 1) = activated.y;
+        if (both) INTERPRET_AT(value, 1) = activated[1];
 #if INTERPRET_NEURONS > 2
         // Weights change by the rule of their neuron, up to the largest one.
         for (int i = first; !fixed_weights && i < end; ++i) {

@@ -16,7 +16,7 @@
 //   INTERPRET_LANES    invocations of a workgroup, where their working memories fit into its shared
 //                      memory: indices that a bytecode decides keep an array of their own out of registers
 //   INTERPRET_STORE    then the name of that memory
-//   INTERPRET_NEURONS  InterpretAttribute::neurons, the code of a NeuronSet
+//   INTERPRET_NEURONS  InterpretAttribute::neurons, the code of a NeuronSet: 0 none, 1 sums, 2 any, 3 plastic
 //   INTERPRET_ANY_ACTIVATION  where dense layers may have others than the common activations
 // and may include this text again with others: it undefines them. It needs prelude.glsl,
 // elementary.glsl (CAMBRIAN_CALL) and ops.glsl. Neighbouring rows run together best when they share

@@ -1,27 +1,23 @@
 // Records of single neurons (engine/network/bytecode/neuron_table.hpp) and what they compute, for network.glsl.
 
-#if INTERPRET_NEURONS > 0 && !defined(CAMBRIAN_INTERPRET_NEURONS)
+#ifndef CAMBRIAN_INTERPRET_NEURONS
 #define CAMBRIAN_INTERPRET_NEURONS
 // NeuronTable::half_mark.
 const int neuron_half = 0x20000000;
-#endif
 
-#if INTERPRET_NEURONS == 1 && !defined(CAMBRIAN_INTERPRET_SUMS)
-#define CAMBRIAN_INTERPRET_SUMS
-// Activations that sums may have, on two sums at once: one alone waits for every operation.
-void activate_sums(inout float sums[2], int code) {
+// A common activation or steep_sigmoid, of two neurons at once: one alone waits for every operation.
+void activate_pair(inout float x[2], int code) {
     if (code == 4) {
-        [[unroll]] for (int i = 0; i < 2; ++i) sums[i] = CAMBRIAN_CALL(tanh)(sums[i]);
+        [[unroll]] for (int i = 0; i < 2; ++i) x[i] = CAMBRIAN_CALL(tanh)(x[i]);
     } else if (code == 5 || code == 6 || code == 2) {
         [[unroll]] for (int i = 0; i < 2; ++i) {
-            const float share = CAMBRIAN_CALL(sigmoid)(code == 6 ? op_mul(4.9, sums[i]) : sums[i]);
-            sums[i] = code == 2 ? op_mul(sums[i], share) : share;
+            const float share = CAMBRIAN_CALL(sigmoid)(code == 6 ? op_mul(4.9, x[i]) : x[i]);
+            x[i] = code == 2 ? op_mul(x[i], share) : share;
         }
     } else if (code == 3) {
-        [[unroll]] for (int i = 0; i < 2; ++i)
-            sums[i] = gelu_by(sums[i], CAMBRIAN_CALL(tanh)(gelu_inside(sums[i])));
+        [[unroll]] for (int i = 0; i < 2; ++i) x[i] = gelu_by(x[i], CAMBRIAN_CALL(tanh)(gelu_inside(x[i])));
     } else if (code == 1) {
-        [[unroll]] for (int i = 0; i < 2; ++i) sums[i] = activation_relu(sums[i]);
+        [[unroll]] for (int i = 0; i < 2; ++i) x[i] = activation_relu(x[i]);
     }
 }
 #endif
@@ -38,47 +34,35 @@ bool neuron_before(float a, float b) {
     return real_less(a, b) || (a_is_number && !b_is_number);
 }
 
-// Two at once, the second of which may not matter: one alone waits for every operation.
-vec2 neuron_activation_of_two(vec2 x, int code, bool both) {
-    precise vec2 y = x;
-    if (code == 4) {
-        y.x = CAMBRIAN_CALL(tanh)(x.x);
-        y.y = CAMBRIAN_CALL(tanh)(x.y);
-    } else if (code == 5 || code == 6) {
-        const vec2 steep = vec2(op_mul(4.9, x.x), op_mul(4.9, x.y));
-        const vec2 inside = code == 6 ? steep : x;
-        y.x = CAMBRIAN_CALL(sigmoid)(inside.x);
-        y.y = CAMBRIAN_CALL(sigmoid)(inside.y);
+// Any activation, of two neurons of which the second may not matter.
+void activate_any_pair(inout float x[2], int code, bool both) {
+    if (code <= 6) {
+        activate_pair(x, code);
     } else {
         // Once in the kernel: all of them are long.
-        [[dont_unroll]] for (int i = 0; i < (both ? 2 : 1); ++i) y[i] = op_activate_any(x[i], code);
+        [[dont_unroll]] for (int i = 0; i < (both ? 2 : 1); ++i) x[i] = op_activate_any(x[i], code);
     }
-    return y;
 }
 
-// What a word of a record adds to a sum: for those that fill up -0, which changes none.
-#define INTERPRET_SHARE(is_input, place, weight) \
-    ((is_input) ? op_mul(INTERPRET_AT(place, 0), weight) : uintBitsToFloat(sign_mask))
 // Fours of a record with this head and so many words in use.
 #define INTERPRET_FOURS(head, words) (((head) & neuron_half) != 0 ? 1 : ((words) + 7) >> 3 << 1)
 // sum = the inputs of a record of so many fours times their weights. `four` and `by` are the fours after its first ones;
-// then they are those after its last.
-#define INTERPRET_SUM_OF_RECORD(sum, first_places, first_factors, fours, at_record, at_own)         \
-    {                                                                                              \
-        const int last_input = (first_places).x & 0xFFFF;                                          \
-        sum = sum + INTERPRET_SHARE(last_input >= 1, (first_places).y, (first_factors).y);         \
-        sum = sum + INTERPRET_SHARE(last_input >= 2, (first_places).z, (first_factors).z);         \
-        sum = sum + INTERPRET_SHARE(last_input >= 3, (first_places).w, (first_factors).w);         \
-        for (int q = 1; q < (fours); ++q) {                                                        \
-            const ivec4 here = four;                                                               \
-            const vec4 weighted_by = by;                                                           \
-            four = bytecode.at[(at_record) + q + 1];                                               \
-            by = weights.at[min((at_own) + q + 1, last_four)];                                     \
-            sum = sum + INTERPRET_SHARE(last_input >= 4 * q, here.x, weighted_by.x);               \
-            sum = sum + INTERPRET_SHARE(last_input >= 4 * q + 1, here.y, weighted_by.y);           \
-            sum = sum + INTERPRET_SHARE(last_input >= 4 * q + 2, here.z, weighted_by.z);           \
-            sum = sum + INTERPRET_SHARE(last_input >= 4 * q + 3, here.w, weighted_by.w);           \
-        }                                                                                          \
+// then they are those after its last. What fills up is -0 times the 1, which changes no sum.
+#define INTERPRET_SUM_OF_RECORD(sum, first_places, first_factors, fours, at_record, at_own)      \
+    {                                                                                           \
+        sum = sum + op_mul(INTERPRET_AT((first_places).y, 0), (first_factors).y);               \
+        sum = sum + op_mul(INTERPRET_AT((first_places).z, 0), (first_factors).z);               \
+        sum = sum + op_mul(INTERPRET_AT((first_places).w, 0), (first_factors).w);               \
+        for (int q = 1; q < (fours); ++q) {                                                     \
+            const ivec4 here = four;                                                            \
+            const vec4 weighted_by = by;                                                        \
+            four = bytecode.at[(at_record) + q + 1];                                            \
+            by = weights.at[min((at_own) + q + 1, last_four)];                                  \
+            sum = sum + op_mul(INTERPRET_AT(here.x, 0), weighted_by.x);                         \
+            sum = sum + op_mul(INTERPRET_AT(here.y, 0), weighted_by.y);                         \
+            sum = sum + op_mul(INTERPRET_AT(here.z, 0), weighted_by.z);                         \
+            sum = sum + op_mul(INTERPRET_AT(here.w, 0), weighted_by.w);                         \
+        }                                                                                       \
     }
 // Word i of a record and of its weights, the head being word 0.
 #define INTERPRET_PLACE(i) bytecode.at[record + ((i) >> 2)][(i) & 3]

@@ -43,7 +43,8 @@
         more_places = bytecode.at[record + 1];
         factors = weights.at[next_weights];
         more_factors = weights.at[next_weights + 1];
-        activate_sums(sums, (neuron >> 16) & 0xFF);
+        activate_pair(sums, (neuron >> 16) & 0xFF);
+        // Of one neuron the value takes the place of what the first half gave.
         INTERPRET_AT(value, 0) = sums[0];
         value += two ? 1 : 0;
         INTERPRET_AT(value, 0) = sums[1];
