@@ -37,6 +37,7 @@ class Coordinator {
         SharedRound round;
         GenerationResults results;
         std::vector<std::uint32_t> evaluators;  ///< By position.
+        evolve::FitnessRange fitness;
         Clock::time_point begun;
     };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cambrian/distributed/coordinator/coordinator.hpp"
+#include "cambrian/distributed/generation/blocks.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/strategy/regulation.hpp"
@@ -19,17 +20,6 @@ namespace {
 std::uint64_t generation_of(const evolve::Member& member, const evolve::Strategy& newest,
                             std::uint64_t told) {
     return newest.members_stay() ? member.birth / newest.births() : told;
-}
-
-/// The fittest valid position, the first of equals; nothing when none is valid.
-std::optional<std::uint64_t> fittest(const evolve::Scores& scores) {
-    std::optional<std::uint64_t> best;
-    for (std::uint64_t i = 0; i < scores.size(); ++i) {
-        if (scores.valid(i) && (!best || scores.fitness[i] > scores.fitness[*best])) {
-            best = i;
-        }
-    }
-    return best;
 }
 
 /// Whether a validated network beats one that is not, else whether the compared value is higher.
@@ -93,6 +83,8 @@ bool Coordinator::evaluate(Generation& generation) {
     generation.results = std::move(*results);
     generation.evaluators = evaluators(*generation.round, generation.results.holders);
     score_carried(generation);
+    const evolve::Scores& scores = generation.results.scores;
+    generation.fitness = evolve::fitness_range(scores, 0, scores.size());
     return found_species(generation);
 }
 
@@ -126,12 +118,12 @@ bool Coordinator::found_species(Generation& generation) {
 void Coordinator::score_carried(Generation& generation) const {
     const evolve::Strategy& strategy = *generation.round->strategy;
     evolve::Scores& scores = generation.results.scores;
-    for (std::uint64_t position = 0; position < scores.size(); ++position) {
+    for_each_index(scheduler_.threads(), scores.size(), block_of_births, [&](std::size_t position) {
         if (generation.evaluators[position] == nobody) {
             scores.fitness[position] = strategy.birth(position).parents.front().fitness;
             scores.status[position] = evolve::Status::ok;
         }
-    }
+    });
 }
 
 void Coordinator::refuse_total_failure(const Generation& generation) {
@@ -172,7 +164,7 @@ Champion Coordinator::challenger_of(const Generation& generation, std::uint64_t 
 
 std::optional<Coordinator::Leader> Coordinator::leader_of(const Generation& generation) {
     std::optional<Leader> leader;
-    if (const auto position = fittest(generation.results.scores)) {
+    if (const auto position = generation.fitness.fittest) {
         leader = {challenger_of(generation, *position), position};
     }
     const evolve::Strategy& newest = *scheduler_.follower().newest()->strategy;
@@ -203,12 +195,10 @@ GenerationReport Coordinator::summarise(const Generation& generation) {
     if (experiment_.stop.solved && last_) {
         report.tests = {last_->tests.count, last_->tests.origin, false};
     }
-    const evolve::FitnessRange range =
-        evolve::fitness_range(results.scores, 0, results.scores.size());
-    report.best = range.best;
-    report.mean = range.mean;
-    report.worst = range.worst;
-    report.invalid = range.invalid;
+    report.best = generation.fitness.best;
+    report.mean = generation.fitness.mean;
+    report.worst = generation.fitness.worst;
+    report.invalid = generation.fitness.invalid;
     if (!generation.round->kinship.empty()) {
         report.species = diversity_of(*generation.round, results.scores);
     }

@@ -216,13 +216,14 @@ std::optional<GenerationResults> Scheduler::evaluate() {
     }
     GenerationResults results = std::move(told.results);
     const bool made_here = experiment_.distribution.exchange == Exchange::genomes;
-    for (std::size_t item = 0; item < told.ranks.size(); ++item) {
-        const std::uint32_t rank =
-            made_here ? static_cast<std::uint32_t>(own_rank_) : told.ranks[item];
-        if (results.holders.empty() || results.holders.back().rank != rank) {
-            results.holders.push_back({0, rank});
-        }
-        results.holders.back().end = static_cast<std::uint32_t>(item + 1);
+    if (made_here) {
+        std::ranges::fill(told.ranks, static_cast<std::uint32_t>(own_rank_));
+    }
+    for (auto item = told.ranks.begin(); item != told.ranks.end();) {
+        const std::uint32_t rank = *item;
+        item = std::find_if(item, told.ranks.end(),
+                            [rank](std::uint32_t other) { return other != rank; });
+        results.holders.push_back({static_cast<std::uint32_t>(item - told.ranks.begin()), rank});
     }
     return results;
 }

@@ -97,7 +97,7 @@ class Scheduler {
     /// Seconds of every rank since the last call.
     [[nodiscard]] std::vector<RankSeconds> take_seconds();
     /// Of the coordinator's thread, beside those that work on shards.
-    [[nodiscard]] ThreadPool& threads() { return threads_; }
+    [[nodiscard]] ThreadPool& threads() const { return threads_; }
     /// The same genomes with their weights on the host; nothing when interrupted.
     [[nodiscard]] std::optional<std::vector<SharedIndividual>> on_host(
         std::vector<SharedIndividual> genomes);
@@ -271,7 +271,7 @@ class Scheduler {
     bool deliver(int rank, std::uint64_t shard, const ShardScores& scores);
     void check_scores(int rank, const Progress& progress, const Shard& shard,
                       const ShardScores& scores) const;
-    static void note_scores(Progress& progress, OrderRange items, const ShardScores& scores);
+    void note_scores(Progress& progress, OrderRange items, const ShardScores& scores) const;
     /// Says why a birth failed; of many in one generation only the first few.
     void warn_of_failure(Progress& progress, std::uint32_t position, const std::string& text);
     void fail_shard(int rank, std::uint64_t shard, const std::string& text);

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <optional>
 #include <string_view>
 
 #include "cambrian/distributed/coordinator/scheduler.hpp"
+#include "cambrian/distributed/generation/blocks.hpp"
 #include "cambrian/engine/core/error.hpp"
 
 // What shards come to: scores that are checked, and births that could not be evaluated.
@@ -47,11 +49,15 @@ void Scheduler::check_scores(int rank, const Progress& progress, const Shard& sh
             refuse("its columns differ in length");
         }
     }
-    for (std::size_t i = 0; i < births; ++i) {
+    std::atomic<bool> contradicts = false;
+    for_each_index(threads_, births, block_of_births, [&](std::size_t i) {
         const double fitness = scores.scores.fitness[i];
         if (scores.scores.valid(i) ? !std::isfinite(fitness) : fitness != evolve::worst_fitness) {
-            refuse("a fitness contradicts its status");
+            contradicts.store(true, std::memory_order_relaxed);
         }
+    });
+    if (contradicts) {
+        refuse("a fitness contradicts its status");
     }
 }
 
@@ -79,7 +85,7 @@ bool Scheduler::deliver(int rank, std::uint64_t shard, const ShardScores& scores
     return true;
 }
 
-void Scheduler::note_scores(Progress& progress, OrderRange items, const ShardScores& shard) {
+void Scheduler::note_scores(Progress& progress, OrderRange items, const ShardScores& shard) const {
     const Round& round = *progress.round;
     GenerationResults& results = progress.results;
     results.env_steps += shard.env_steps;
@@ -90,8 +96,14 @@ void Scheduler::note_scores(Progress& progress, OrderRange items, const ShardSco
         results.details.parameters.resize(results.scores.size());
         results.details.retries.resize(results.scores.size());
     }
-    std::optional<std::uint32_t> best;
-    for (std::size_t i = 0; i < items.size(); ++i) {
+    const auto goes_before = [&](std::uint32_t position, const std::optional<std::uint32_t>& best) {
+        const std::vector<double>& fitness = results.scores.fitness;
+        return !best || fitness[position] > fitness[*best] ||
+               (fitness[position] == fitness[*best] && position < *best);
+    };
+    using Best = std::optional<std::uint32_t>;
+    std::vector<Best> bests((items.size() + block_of_births - 1) / block_of_births);
+    for_each_index(threads_, items.size(), block_of_births, [&](std::size_t i) {
         const std::uint32_t position = round.order[items.begin + i];
         results.scores.fitness[position] = shard.scores.fitness[i];
         results.scores.status[position] = shard.scores.status[i];
@@ -106,11 +118,15 @@ void Scheduler::note_scores(Progress& progress, OrderRange items, const ShardSco
             results.details.parameters[position] = shard.details.parameters[i];
             results.details.retries[position] = shard.details.retries[i];
         }
-        const double fitness = shard.scores.fitness[i];
-        if (shard.scores.valid(i) &&
-            (!best || fitness > results.scores.fitness[*best] ||
-             (fitness == results.scores.fitness[*best] && position < *best))) {
+        Best& best = bests[i / block_of_births];
+        if (shard.scores.valid(i) && goes_before(position, best)) {
             best = position;
+        }
+    });
+    Best best;
+    for (const Best& of_block : bests) {
+        if (of_block && goes_before(*of_block, best)) {
+            best = of_block;
         }
     }
     if (best) {

@@ -55,32 +55,43 @@ UnsetVector<std::uint32_t> ranks_of_parents(const Round& round, bool reevaluate,
     return ranks;
 }
 
-/// Positions sorted by rank, those of one rank as they were, and the ranges of all ranks.
-void sort_positions(std::span<const std::uint32_t> ranks, UnsetVector<std::uint32_t>& order,
-                    std::vector<OrderRange>& zones) {
-    std::uint32_t most = 0;
+/// Positions sorted by rank, those of one rank as they were, and the ranges of all ranks. Every
+/// block of positions counts its ranks, then knows where its own go.
+void sort_positions(std::span<const std::uint32_t> ranks, ThreadPool& threads,
+                    UnsetVector<std::uint32_t>& order, std::vector<OrderRange>& zones) {
+    std::size_t count = 1;  // Of ranks.
     for (const std::uint32_t rank : ranks) {
-        most = rank == nobody ? most : std::max(most, rank);
+        count = rank == nobody ? count : std::max(count, std::size_t{rank} + 1);
     }
-    std::vector<std::size_t> next(std::size_t{most} + 2, 0);
-    for (const std::uint32_t rank : ranks) {
-        if (rank != nobody) {
-            ++next[rank + 1];
+    const std::size_t block = std::max(block_of_births, count);  // No more counters than positions.
+    const std::size_t blocks = (ranks.size() + block - 1) / block;
+    const auto each_of = [&](std::size_t index, const auto& visit) {
+        const std::size_t first = index * block;
+        for (std::size_t i = first; i < std::min(first + block, ranks.size()); ++i) {
+            if (ranks[i] != nobody) {
+                visit(ranks[i], static_cast<std::uint32_t>(i));
+            }
         }
-    }
-    for (std::size_t rank = 1; rank < next.size(); ++rank) {
-        next[rank] += next[rank - 1];
-    }
-    zones.resize(next.size() - 1);
-    for (std::size_t rank = 0; rank < zones.size(); ++rank) {
-        zones[rank] = {next[rank], next[rank + 1]};
-    }
-    order.resize(next.back());
-    for (std::size_t position = 0; position < ranks.size(); ++position) {
-        if (ranks[position] != nobody) {
-            order[next[ranks[position]]++] = static_cast<std::uint32_t>(position);
+    };
+    std::vector<std::size_t> next(blocks * count, 0);
+    for_each_index(threads, blocks, 1, [&](std::size_t index) {
+        each_of(index, [&](std::uint32_t rank, std::uint32_t) { ++next[index * count + rank]; });
+    });
+    zones.resize(count);
+    std::size_t end = 0;
+    for (std::size_t rank = 0; rank < count; ++rank) {
+        zones[rank].begin = end;
+        for (std::size_t index = 0; index < blocks; ++index) {
+            end += std::exchange(next[index * count + rank], end);
         }
+        zones[rank].end = end;
     }
+    order.resize(end);
+    for_each_index(threads, blocks, 1, [&](std::size_t index) {
+        each_of(index, [&](std::uint32_t rank, std::uint32_t position) {
+            order[next[index * count + rank]++] = position;
+        });
+    });
 }
 
 /// Where the genomes of members were. Throws InputError for a member that was in neither round.
@@ -152,7 +163,7 @@ SharedRound make_round(SharedStrategy strategy, std::vector<std::uint32_t> holde
     round->regulated = strategy->regulates();
     round->strategy = std::move(strategy);
     round->holders = std::move(holders);
-    sort_positions(ranks_of_parents(*round, reevaluate, threads, foresight), round->order,
+    sort_positions(ranks_of_parents(*round, reevaluate, threads, foresight), threads, round->order,
                    round->zones);
     if (round->holders.empty()) {
         round->zones.clear();  // Founders are for whoever asks.

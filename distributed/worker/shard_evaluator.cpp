@@ -19,22 +19,21 @@ namespace {
 
 constexpr std::size_t scores_at_once = 256;
 
-/// Index of the fittest, of equals the one with the lowest position; nothing where none is valid.
-std::optional<std::size_t> fittest(const evolve::Scores& scores, const Job& job) {
-    const auto position = [&](std::size_t index) {
-        return job.round ? job.round->order[job.births.begin + index] : index;
+/// What a thread sums up of some births.
+struct PartialScores {
+    std::uint64_t env_steps = 0;
+    std::optional<std::size_t> fittest;  ///< Of equals the one with the lowest position.
+};
+
+/// Whether a birth with a valid score goes before the fittest so far.
+bool is_fitter(std::size_t index, const std::optional<std::size_t>& fittest,
+               const evolve::Scores& scores, const Job& job) {
+    const auto position = [&](std::size_t other) {
+        return job.round ? job.round->order[job.births.begin + other] : other;
     };
-    std::optional<std::size_t> best;
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-        if (!scores.valid(i)) {
-            continue;
-        }
-        if (!best || scores.fitness[i] > scores.fitness[*best] ||
-            (scores.fitness[i] == scores.fitness[*best] && position(i) < position(*best))) {
-            best = i;
-        }
-    }
-    return best;
+    return !fittest || scores.fitness[index] > scores.fitness[*fittest] ||
+           (scores.fitness[index] == scores.fitness[*fittest] &&
+            position(index) < position(*fittest));
 }
 
 std::uint64_t parameters_of(const evolve::Individual& individual) {
@@ -308,21 +307,27 @@ void ShardEvaluator::score(const Job& job, std::span<const evolve::Evaluation> e
         shard.details.env_steps.resize(evaluations.size());
         shard.details.parameters.resize(evaluations.size());
     }
+    std::vector<PartialScores> parts((evaluations.size() + scores_at_once - 1) / scores_at_once);
     for_each_index(threads_, evaluations.size(), scores_at_once, [&](std::size_t i) {
         const double fitness =
             evaluations[i].fitness - (priced ? price_of(*result.genomes[i]->structure) : 0.0);
         const bool valid = evaluations[i].status == evolve::Status::ok && std::isfinite(fitness);
         scores.status[i] = valid ? evolve::Status::ok : evolve::Status::non_finite;
         scores.fitness[i] = valid ? fitness : evolve::worst_fitness;
+        PartialScores& part = parts[i / scores_at_once];
+        part.env_steps += evaluations[i].env_steps;
+        if (valid && is_fitter(i, part.fittest, scores, job)) part.fittest = i;
         if (details_) {
             shard.details.env_steps[i] = evaluations[i].env_steps;
             shard.details.parameters[i] = parameters_of(*result.genomes[i]);
         }
     });
-    for (const evolve::Evaluation& evaluation : evaluations) {
-        shard.env_steps += evaluation.env_steps;
+    std::optional<std::size_t> best;
+    for (const PartialScores& part : parts) {
+        shard.env_steps += part.env_steps;
+        if (part.fittest && is_fitter(*part.fittest, best, scores, job)) best = part.fittest;
     }
-    if (const auto best = fittest(scores, job)) {
+    if (best) {
         shard.parameters_of_best = parameters_of(*result.genomes[*best]);
         const evolve::Structure& structure = *result.genomes[*best]->structure;
         shard.bytes_of_best = static_cast<std::uint64_t>(structure.stored_bytes());

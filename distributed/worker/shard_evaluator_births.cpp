@@ -186,7 +186,9 @@ void ShardEvaluator::take_remade(Job& job) {
 Job ShardEvaluator::with_parents_on_host(const Job& job) const {
     Job host_job = job;
     host_job.retired = nullptr;  // Let go by the job itself.
-    if (on_backend_ && job.children.empty() && any_on_backend(*job.parents)) {
+    // Who has no weights there is not asked one by one: parents lie anywhere in memory.
+    const bool some = on_backend_ && on_backend_->holds_some();
+    if (some && job.children.empty() && any_on_backend(*job.parents)) {
         std::vector<evolve::Birth> births;
         for (std::size_t i = job.births.begin; i < job.births.end; ++i) {
             births.push_back(job.round->strategy->birth(job.round->order[i]));

@@ -37,6 +37,8 @@ class BackendChildren {
     [[nodiscard]] Made make(std::span<const ResolvedBirth> births,
                             std::span<Individual* const> children,
                             std::span<std::uint32_t> retries);
+    /// Whether weights of an individual may lie on the backend: there is memory for some.
+    [[nodiscard]] bool holds_some() const { return rows_.held() > 0; }
     /// Gives memory back that no individual lies in.
     void trim() { rows_.trim(); }
 

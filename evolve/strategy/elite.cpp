@@ -125,9 +125,9 @@ class EliteStrategy final : public Strategy {
     Restarts restarts_;
 };
 
-Decision EliteStrategy::decide(const Scores& scores, ThreadPool&) const {
+Decision EliteStrategy::decide(const Scores& scores, ThreadPool& threads) const {
     CAMBRIAN_ASSERT(scores.size() == size_);
-    return decide_best(scores, pool_size_);
+    return decide_best(scores, pool_size_, threads);
 }
 
 std::unique_ptr<Strategy> EliteStrategy::apply(std::span<const std::byte> decision) const {

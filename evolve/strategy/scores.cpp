@@ -17,7 +17,10 @@ FitnessRange fitness_range(const Scores& scores, std::size_t begin, std::size_t 
             continue;
         }
         const double fitness = scores.fitness[position];
-        range.best = std::max(range.best, fitness);
+        if (!range.fittest || fitness > range.best) {
+            range.best = fitness;
+            range.fittest = position;
+        }
         range.worst = count == 0 ? fitness : std::min(range.worst, fitness);
         sum += fitness;
         ++count;
