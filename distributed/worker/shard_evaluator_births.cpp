@@ -50,17 +50,22 @@ bool ShardEvaluator::make_on_backend(Job& job, JobResult& result,
     const std::size_t count = job.size();
     std::vector<evolve::BackendChildren::ResolvedBirth> births;
     std::vector<std::size_t> indices;  // of births that are not carried
+    std::vector<std::size_t> carried;
     for (std::size_t i = 0; i < count; ++i) {
-        const evolve::Birth birth =
-            job.round->strategy->birth(job.round->order[job.births.begin + i]);
-        if (birth.recipe == evolve::Recipe::carry) {
-            result.genomes[i] = (*job.parents)[index_of(birth.parents.front().place)];
-            continue;
-        }
-        if (!resolve(birth, *job.parents, births)) {
+        const std::uint64_t position = job.round->order[job.births.begin + i];
+        if (job.round->strategy->carries(position)) {
+            carried.push_back(i);
+        } else if (resolve(job.round->strategy->birth(position), *job.parents, births)) {
+            indices.push_back(i);
+        } else {
             return false;
         }
-        indices.push_back(i);
+    }
+    // Only now: they lie anywhere in memory.
+    for (const std::size_t i : carried) {
+        const evolve::Birth birth =
+            job.round->strategy->birth(job.round->order[job.births.begin + i]);
+        result.genomes[i] = (*job.parents)[index_of(birth.parents.front().place)];
     }
     await_releases();  // Their rows are those of the children.
     BackendBirths made = make_rows(births);

@@ -182,7 +182,7 @@ UnsetVector<Ranked> births_of(const Scores& scores, const Buckets& buckets, Plac
 
 void sort_buckets(std::span<Ranked> births, std::span<const std::uint32_t> ends,
                   ThreadPool& threads) {
-    constexpr std::size_t at_once = 256;
+    constexpr std::size_t at_once = 32;
     const std::size_t parts = (ends.size() + at_once - 1) / at_once;
     threads.for_each(static_cast<std::int64_t>(parts), [&](std::int64_t item, int) {
         const std::size_t first = static_cast<std::size_t>(item) * at_once;
@@ -203,8 +203,8 @@ std::vector<std::uint32_t> fittest_positions(const Scores& scores, std::size_t c
     if (keys.births == 0 || count == 0) {
         return {};
     }
-    // Every block counts for itself: all of them count no more buckets than there are births.
-    const Buckets buckets(keys, std::max(births_of_bucket, blocks_of(scores)));
+    // Every block counts for itself: the fewer buckets, the more blocks.
+    const Buckets buckets(keys, births_of_bucket * blocks_of(scores));
     Places places = places_of(scores, buckets, count, threads);
     UnsetVector<Ranked> best = births_of(scores, buckets, places, threads);
     sort_buckets(best, places.ends, threads);
