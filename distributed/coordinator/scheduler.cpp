@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <exception>
 #include <map>
 #include <string>
@@ -22,14 +21,6 @@ using std::chrono::microseconds;
 
 constexpr std::size_t shards_in_flight = 2;
 constexpr microseconds idle_patience{10'000};
-/// A shard takes at most about this long, so that an interrupt and a re-issue come soon.
-constexpr double longest_shard_seconds = 0.1;
-/// And at least about this long, so that messages do not outweigh the work.
-constexpr double shortest_shard_seconds = 0.001;
-/// The same for a GPU, which gets its share in one piece where that is not too long.
-constexpr double longest_gpu_shard_seconds = 1.0;
-/// Births in a shard while nobody knows how long one takes.
-constexpr std::size_t first_shard = 16;
 constexpr double longest_gather_seconds = 10.0;
 /// After a takeover: who lives is here by then, and who comes later is welcome.
 constexpr double longest_second_gather = 0.5;
@@ -329,147 +320,12 @@ std::optional<JobResult> Scheduler::evaluate_alone(std::vector<ReadyChild> genom
     return std::nullopt;
 }
 
-std::optional<std::vector<SharedIndividual>> Scheduler::on_host(
-    std::vector<SharedIndividual> genomes) {
-    if (!compute_) {
-        for (SharedIndividual& genome : genomes) {
-            genome = shard_evaluator_.on_host(genome);
-        }
-        return genomes;
-    }
-    const auto arrived = std::make_shared<std::optional<std::vector<SharedIndividual>>>();
-    compute_->bring_to_host(std::move(genomes), [arrived](std::vector<SharedIndividual> all) {
-        *arrived = std::move(all);
-    });
-    while (!*arrived && !interrupted()) {
-        serve(ComputeThread::look_every);
-    }
-    return *arrived;
-}
-
-void Scheduler::teach(std::vector<SharedIndividual>& genomes, std::uint64_t generation) {
-    if (!compute_) {
-        shard_evaluator_.teach(genomes, generation);
-        return;
-    }
-    compute_->change(
-        std::move(genomes),
-        [this, generation](std::vector<SharedIndividual>& all) {
-            shard_evaluator_.teach(all, generation);
-        },
-        [&genomes](std::vector<SharedIndividual> all) { genomes = std::move(all); });
-    compute_->drain();
-    compute_->hand_over();
-}
-
-SharedIndividual Scheduler::grown(SharedIndividual genome, std::uint64_t generation) {
-    std::vector<SharedIndividual> one{std::move(genome)};
-    if (experiment_.learning.mode == evolve::LearningMode::baldwinian) {
-        teach(one, generation);
-    }
-    return std::move(one.front());
-}
-
-Ancestry::Genomes Scheduler::make_again(const Ancestry& ancestry,
-                                        std::span<const evolve::BirthId> origins) {
-    const bool inherited = inherits_learning(experiment_);
-    return ancestry.make(origins, variation(), genome_memory(), threads_,
-                         inherited
-                             ? [this](std::vector<SharedIndividual>& children,
-                                      std::uint64_t generation) { teach(children, generation); }
-                             : Ancestry::Teach());
-}
-
-std::optional<SharedIndividual> Scheduler::on_host(SharedIndividual genome) {
-    auto here = on_host(std::vector{std::move(genome)});
-    return here ? std::optional(std::move(here->front())) : std::nullopt;
-}
-
 std::vector<RankSeconds> Scheduler::take_seconds() {
     std::vector<RankSeconds> taken;
     for (std::size_t rank = 0; rank < seconds_.size(); ++rank) {
         taken.push_back({static_cast<int>(rank), std::exchange(seconds_[rank], ShardCost{})});
     }
     return taken;
-}
-
-bool Scheduler::has_gpu(int rank) const {
-    const Handshake& handshake =
-        rank == own_rank_ ? handshake_ : peers_[static_cast<std::size_t>(rank)].handshake;
-    return !handshake.device.empty();
-}
-
-bool Scheduler::has_room(int rank) const {
-    return !has_gpu(rank) || std::ranges::none_of(progress_, [rank](const Progress& round) {
-        return round.leases.busy(rank);
-    });
-}
-
-const Scheduler::Crew& Scheduler::crew() {
-    constexpr std::uint64_t ranks_of_a_message = 64;
-    if (crew_ && crew_->age * ranks_of_a_message < peers_.size()) {
-        return *crew_;
-    }
-    Crew& crew = crew_.emplace();
-    double known = 0.0;
-    std::size_t ranks = 0;
-    for (const Peer& entry : peers_) {
-        if (entry.speed.known()) {
-            known += entry.speed.births_in(1.0);
-            ++ranks;
-        }
-    }
-    crew.mean = ranks > 0 ? known / static_cast<double>(ranks) : 1.0;
-    for (int rank = 0; rank < communicator_.size(); ++rank) {
-        const bool own = rank == own_rank_;
-        if (!own && !serving(peer(rank))) {
-            crew.absent.push_back(static_cast<std::uint32_t>(rank));
-            continue;
-        }
-        crew.ranks += own ? 0 : 1;
-        const double speed = speed_of(peer(rank), crew.mean);
-        crew.speed += speed;
-        // What is left is not for a GPU that has its share already.
-        crew.free += has_room(rank) ? speed : 0.0;
-    }
-    return crew;
-}
-
-ShardLimits Scheduler::limits(int rank, const LeaseTable& leases) {
-    ShardLimits limits;
-    limits.ranks = crew().ranks;
-    limits.whole = has_gpu(rank);
-    const Speed& speed = peer(rank).speed;
-    const double own_speed = speed_of(peer(rank), crew().mean);
-    limits.share = std::min(1.0, own_speed / crew().free);
-    limits.share_of_all = own_speed / crew().speed;
-    if (!speed.known()) {
-        limits.largest = limits.whole ? leases.items() : first_shard;
-        return limits;
-    }
-    const auto births_in = [&](double seconds) {
-        return static_cast<std::size_t>(std::clamp(speed.births_in(seconds), 1.0, 1e6));
-    };
-    // When all ranks ask at once, the last gets its answer before it has done what it has.
-    const double answers = static_cast<double>(crew().ranks) * talk_.seconds_of_shard();
-    limits.smallest =
-        births_in(std::clamp(answers, shortest_shard_seconds, 0.5 * longest_shard_seconds));
-    limits.largest = births_in(limits.whole ? longest_gpu_shard_seconds : longest_shard_seconds);
-    return limits;
-}
-
-void Scheduler::note_speed(int rank, const ShardCost& cost, std::size_t births) {
-    const double now = cost.evaluate + cost.vary;
-    if (std::isfinite(now) && now > 0.0 && births > 0) {
-        Speed& speed = peer(rank).speed;
-        speed.seconds = 0.5 * speed.seconds + now;
-        speed.births = 0.5 * speed.births + static_cast<double>(births);
-    }
-}
-
-Clock::time_point Scheduler::lease_end() const {
-    return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                              experiment_.distribution.lease_seconds));
 }
 
 Job Scheduler::job_of(const Assignment& given) {

@@ -123,7 +123,13 @@ void add_options(CLI::App& app, ScalingOptions& options) {
                  "Measure latency, bandwidth and work of messages (on two real ranks)");
 }
 
-ScalingRun make_run(const ScalingOptions& options, int ranks, const std::string& folder) {
+std::string name_of(int ranks) {
+    return fmt::format("ranks-{}", ranks);
+}
+
+/// @param name of its directory in the folder.
+ScalingRun make_run(const ScalingOptions& options, int ranks, const std::string& folder,
+                    const std::string& name) {
     const evolve::TaskRegistry tasks = evolve::standard_tasks();
     const Schema schema(tasks);
     const ConfigDocument document =
@@ -137,7 +143,7 @@ ScalingRun make_run(const ScalingOptions& options, int ranks, const std::string&
     run.slow_share = options.slow_share;
     run.slow_factor = options.slow_factor;
     distributed::Experiment& experiment = run.experiment;
-    experiment.directory = fs::path(folder) / fmt::format("ranks-{}", ranks);
+    experiment.directory = fs::path(folder) / name;
     experiment.population.size = options.population > 0
                                      ? options.population
                                      : options.per_rank * static_cast<std::uint64_t>(ranks);
@@ -185,9 +191,13 @@ int run_simulations(const ScalingOptions& options, std::ostream& out) {
                        1e3 * options.price.seconds, costs_text(options.costs),
                        1e6 * options.costs.late_wakeup)
         << header() << std::flush;
+    std::map<int, int> runs;  // With so many ranks: whoever asks for them twice sees the spread.
     for (const int ranks : options.ranks) {
+        const int number = ++runs[ranks];
+        const std::string name =
+            number == 1 ? name_of(ranks) : fmt::format("{}-{}", name_of(ranks), number);
         const ScalingRun run =
-            make_run(options, ranks, temporary ? temporary->path() : options.directory);
+            make_run(options, ranks, temporary ? temporary->path() : options.directory, name);
         out << line_of(simulate(run, ranks, options.costs, signals.flag())) << std::flush;
     }
     return exit_done;
@@ -213,7 +223,8 @@ int run_real(const ScalingOptions& options, std::ostream& out, std::ostream& err
             if (options.directory.empty())
                 throw ConfigError(
                     "a real run wants a directory (that all ranks see) name it with --directory");
-            const ScalingRun run = make_run(options, session.size(), options.directory);
+            const ScalingRun run =
+                make_run(options, session.size(), options.directory, name_of(session.size()));
             const ScalingResult result = run_for_real(run, communicator, signals.flag());
             if (speaks)
                 out << fmt::format("real: evaluations of {:g} ms\n", 1e3 * options.price.seconds)

@@ -69,12 +69,12 @@ TEST(Scaling, SimulatedRanksWriteTheBytesOfOne) {
 TEST(Scaling, TakesTheExperimentOfAConfig) {
     const TemporaryDirectory directory;
     const Result result =
-        scaling({"--config", test::write_xor(directory), "--ranks", "3", "--generations", "3",
+        scaling({"--config", test::write_xor(directory), "--ranks", "3,3", "--generations", "3",
                  "--exchange", "genomes", "--set", "splice.rate=0.5", "--processors", "2",
                  "--latency", "25us", "--bandwidth", "10Gbit", "--per-rank", "8"});
     ASSERT_EQ(result.code, 0) << result.err;
     EXPECT_THAT(result.out, HasSubstr("--latency 25.00us --bandwidth 1.25GB"));
-    ASSERT_EQ(efficiencies(result.out).size(), 1U);
+    ASSERT_EQ(efficiencies(result.out).size(), 2U);
     EXPECT_GT(efficiencies(result.out)[0], 0.0);
     EXPECT_LE(efficiencies(result.out)[0], 1.0);
 }
