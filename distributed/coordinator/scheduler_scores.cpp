@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <optional>
 #include <string_view>
 
 #include "cambrian/distributed/coordinator/scheduler.hpp"
@@ -96,13 +95,7 @@ void Scheduler::note_scores(Progress& progress, OrderRange items, const ShardSco
         results.details.parameters.resize(results.scores.size());
         results.details.retries.resize(results.scores.size());
     }
-    const auto goes_before = [&](std::uint32_t position, const std::optional<std::uint32_t>& best) {
-        const std::vector<double>& fitness = results.scores.fitness;
-        return !best || fitness[position] > fitness[*best] ||
-               (fitness[position] == fitness[*best] && position < *best);
-    };
-    using Best = std::optional<std::uint32_t>;
-    std::vector<Best> bests((items.size() + block_of_births - 1) / block_of_births);
+    std::vector<FittestBirth> bests((items.size() + block_of_births - 1) / block_of_births);
     for_each_index(threads_, items.size(), block_of_births, [&](std::size_t i) {
         const std::uint32_t position = round.order[items.begin + i];
         results.scores.fitness[position] = shard.scores.fitness[i];
@@ -118,20 +111,18 @@ void Scheduler::note_scores(Progress& progress, OrderRange items, const ShardSco
             results.details.parameters[position] = shard.details.parameters[i];
             results.details.retries[position] = shard.details.retries[i];
         }
-        Best& best = bests[i / block_of_births];
-        if (shard.scores.valid(i) && goes_before(position, best)) {
-            best = position;
+        if (shard.scores.valid(i)) {
+            bests[i / block_of_births].add({i, position, shard.scores.fitness[i]});
         }
     });
-    Best best;
-    for (const Best& of_block : bests) {
-        if (of_block && goes_before(*of_block, best)) {
-            best = of_block;
-        }
+    FittestBirth best;
+    for (const FittestBirth& of_block : bests) {
+        best.add(of_block);
     }
-    if (best) {
-        results.bests.push_back(
-            {*best, shard.parameters_of_best, shard.bytes_of_best, shard.products_of_best});
+    if (best.index) {
+        results.bests.push_back({static_cast<std::uint32_t>(best.position),
+                                 shard.parameters_of_best, shard.bytes_of_best,
+                                 shard.products_of_best});
     }
 }
 

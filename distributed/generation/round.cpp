@@ -63,7 +63,8 @@ void sort_positions(std::span<const std::uint32_t> ranks, ThreadPool& threads,
     for (const std::uint32_t rank : ranks) {
         count = rank == nobody ? count : std::max(count, std::size_t{rank} + 1);
     }
-    const std::size_t block = std::max(block_of_births, count);  // No more counters than positions.
+    // One thread adds the counters of all blocks up: far fewer than positions.
+    const std::size_t block = std::max(block_of_births, 16 * count);
     const std::size_t blocks = (ranks.size() + block - 1) / block;
     const auto each_of = [&](std::size_t index, const auto& visit) {
         const std::size_t first = index * block;

@@ -1,11 +1,28 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "cambrian/evolve/strategy/scores.hpp"
 
 namespace cambrian::distributed {
+
+/// The fittest of some births, of equals the one with the lowest position.
+struct FittestBirth {
+    std::optional<std::size_t> index;  ///< Among them; nothing before the first.
+    std::uint64_t position = 0;
+    double fitness = evolve::worst_fitness;
+
+    void add(const FittestBirth& other) {
+        const bool before =
+            other.fitness > fitness || (other.fitness == fitness && other.position < position);
+        if (other.index && (!index || before)) {
+            *this = other;
+        }
+    }
+};
 
 /// What only the log of all individuals says of each birth; empty columns where there is none.
 struct BirthDetails {

@@ -22,19 +22,13 @@ constexpr std::size_t scores_at_once = 256;
 /// What a thread sums up of some births.
 struct PartialScores {
     std::uint64_t env_steps = 0;
-    std::optional<std::size_t> fittest;  ///< Of equals the one with the lowest position.
-};
+    FittestBirth fittest;
 
-/// Whether a birth with a valid score goes before the fittest so far.
-bool is_fitter(std::size_t index, const std::optional<std::size_t>& fittest,
-               const evolve::Scores& scores, const Job& job) {
-    const auto position = [&](std::size_t other) {
-        return job.round ? job.round->order[job.births.begin + other] : other;
-    };
-    return !fittest || scores.fitness[index] > scores.fitness[*fittest] ||
-           (scores.fitness[index] == scores.fitness[*fittest] &&
-            position(index) < position(*fittest));
-}
+    void add(const PartialScores& other) {
+        env_steps += other.env_steps;
+        fittest.add(other.fittest);
+    }
+};
 
 std::uint64_t parameters_of(const evolve::Individual& individual) {
     return static_cast<std::uint64_t>(individual.structure->weight_count());
@@ -314,20 +308,21 @@ void ShardEvaluator::score(const Job& job, std::span<const evolve::Evaluation> e
         const bool valid = evaluations[i].status == evolve::Status::ok && std::isfinite(fitness);
         scores.status[i] = valid ? evolve::Status::ok : evolve::Status::non_finite;
         scores.fitness[i] = valid ? fitness : evolve::worst_fitness;
-        PartialScores& part = parts[i / scores_at_once];
-        part.env_steps += evaluations[i].env_steps;
-        if (valid && is_fitter(i, part.fittest, scores, job)) part.fittest = i;
+        PartialScores one{evaluations[i].env_steps, {}};
+        if (valid) {
+            const std::uint64_t position = job.round ? job.round->order[job.births.begin + i] : i;
+            one.fittest = {i, position, fitness};
+        }
+        parts[i / scores_at_once].add(one);
         if (details_) {
             shard.details.env_steps[i] = evaluations[i].env_steps;
             shard.details.parameters[i] = parameters_of(*result.genomes[i]);
         }
     });
-    std::optional<std::size_t> best;
-    for (const PartialScores& part : parts) {
-        shard.env_steps += part.env_steps;
-        if (part.fittest && is_fitter(*part.fittest, best, scores, job)) best = part.fittest;
-    }
-    if (best) {
+    PartialScores all;
+    for (const PartialScores& part : parts) all.add(part);
+    shard.env_steps = all.env_steps;
+    if (const auto best = all.fittest.index) {
         shard.parameters_of_best = parameters_of(*result.genomes[*best]);
         const evolve::Structure& structure = *result.genomes[*best]->structure;
         shard.bytes_of_best = static_cast<std::uint64_t>(structure.stored_bytes());

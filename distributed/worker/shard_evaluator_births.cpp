@@ -61,7 +61,7 @@ bool ShardEvaluator::make_on_backend(Job& job, JobResult& result,
             return false;
         }
     }
-    // Only now: they lie anywhere in memory.
+    // After all that returns: carried parents lie anywhere in memory.
     for (const std::size_t i : carried) {
         const evolve::Birth birth =
             job.round->strategy->birth(job.round->order[job.births.begin + i]);

@@ -125,9 +125,9 @@ class EliteStrategy final : public Strategy {
     Restarts restarts_;
 };
 
-Decision EliteStrategy::decide(const Scores& scores, ThreadPool& threads) const {
+Decision EliteStrategy::decide(const Scores& scores, ThreadPool&) const {
     CAMBRIAN_ASSERT(scores.size() == size_);
-    return decide_best(scores, pool_size_, threads);
+    return decide_best(scores, pool_size_);
 }
 
 std::unique_ptr<Strategy> EliteStrategy::apply(std::span<const std::byte> decision) const {

@@ -6,7 +6,6 @@
 #include <limits>
 #include <numeric>
 #include <span>
-#include <utility>
 
 #include "cambrian/engine/core/unset_vector.hpp"
 
@@ -26,53 +25,15 @@ std::uint64_t falling_key(double fitness) {
     return (bits & sign) != 0 ? bits : ~bits & ~sign;
 }
 
-/// Births that a thread takes at once.
-constexpr std::size_t births_of_block = 8192;
-
-std::size_t blocks_of(const Scores& scores) {
-    return (scores.size() + births_of_block - 1) / births_of_block;
-}
-
-/// Calls body(key, position) for all valid births of a block.
+/// Calls body(key, position) for all valid births.
 template <class Body>
-void for_each_ranked(const Scores& scores, std::size_t block, const Body& body) {
-    const std::size_t end = std::min((block + 1) * births_of_block, scores.size());
-    for (std::size_t position = block * births_of_block; position < end; ++position) {
+void for_each_ranked(const Scores& scores, const Body& body) {
+    for (std::size_t position = 0; position < scores.size(); ++position) {
         const double fitness = scores.fitness[position];
         if (scores.valid(position) && !std::isnan(fitness)) {
             body(falling_key(fitness), static_cast<std::uint32_t>(position));
         }
     }
-}
-
-/// The keys of some births.
-struct KeyRange {
-    std::uint64_t min = std::numeric_limits<std::uint64_t>::max();
-    std::uint64_t max = 0;
-    std::size_t births = 0;
-
-    void add(const KeyRange& other) {
-        min = std::min(min, other.min);
-        max = std::max(max, other.max);
-        births += other.births;
-    }
-};
-
-KeyRange key_range(const Scores& scores, ThreadPool& threads) {
-    std::vector<KeyRange> blocks(blocks_of(scores));
-    threads.for_each(std::ssize(blocks), [&](std::int64_t item, int) {
-        const auto block = static_cast<std::size_t>(item);
-        KeyRange range;
-        for_each_ranked(scores, block, [&](std::uint64_t key, std::uint32_t) {
-            range.add({key, key, 1});
-        });
-        blocks[block] = range;
-    });
-    KeyRange all;
-    for (const KeyRange& block : blocks) {
-        all.add(block);
-    }
-    return all;
 }
 
 bool before(const Ranked& a, const Ranked& b) {
@@ -81,13 +42,13 @@ bool before(const Ranked& a, const Ranked& b) {
 
 /// Cuts a range of keys into buckets of equal width, about one for so many births.
 struct Buckets {
-    Buckets(const KeyRange& keys, std::size_t births_of_one)
-        : min_key(keys.min),
-          shift(static_cast<unsigned>(
-              std::max(width(keys.max - keys.min) -
-                           width(std::max<std::size_t>(keys.births / births_of_one, 1)),
-                       0))),
-          count(of(keys.max) + 1) {}
+    static constexpr std::size_t births_of_one = 4;
+
+    Buckets(std::uint64_t min, std::uint64_t max, std::size_t births)
+        : min_key(min),
+          shift(static_cast<unsigned>(std::max(
+              width(max - min) - width(std::max<std::size_t>(births / births_of_one, 1)), 0))),
+          ends(of(max) + 2, 0) {}
 
     [[nodiscard]] std::size_t of(std::uint64_t key) const {
         return static_cast<std::size_t>((key - min_key) >> shift);
@@ -96,10 +57,9 @@ struct Buckets {
 
     std::uint64_t min_key;
     unsigned shift;
-    std::size_t count;
+    /// ends[i + 1]: births of bucket i, then where it ends; ends[0] is 0.
+    std::vector<std::uint32_t> ends;
 };
-/// Fewer births a bucket take longer to count than to compare.
-constexpr std::size_t births_of_bucket = 4;
 
 /// Fitness clusters: a bucket that got many is cut once more, as often as that is needed.
 class BucketSort {
@@ -116,20 +76,18 @@ class BucketSort {
         if (first.key == last.key) {
             return;
         }
-        const Buckets buckets({first.key, last.key, births.size()}, births_of_bucket);
-        // ends[i + 1]: births of bucket i, then where it ends.
-        std::vector<std::uint32_t> ends(buckets.count + 1, 0);
+        Buckets buckets(first.key, last.key, births.size());
         for (const Ranked& birth : births) {
-            ++ends[buckets.of(birth.key) + 1];
+            ++buckets.ends[buckets.of(birth.key) + 1];
         }
-        std::partial_sum(ends.begin(), ends.end(), ends.begin());
+        std::partial_sum(buckets.ends.begin(), buckets.ends.end(), buckets.ends.begin());
         moved_.assign(births.begin(), births.end());
-        std::vector<std::uint32_t> next = ends;
+        std::vector<std::uint32_t> next = buckets.ends;
         for (const Ranked& birth : moved_) {
             births[next[buckets.of(birth.key)]++] = birth;
         }
-        for (std::size_t i = 0; i < buckets.count; ++i) {
-            sort(births.subspan(ends[i], ends[i + 1] - ends[i]));
+        for (std::size_t i = 0; i + 1 < buckets.ends.size(); ++i) {
+            sort(births.subspan(buckets.ends[i], buckets.ends[i + 1] - buckets.ends[i]));
         }
     }
 
@@ -138,76 +96,40 @@ class BucketSort {
     std::vector<Ranked> moved_;  ///< Of one cut, until its births lie in their buckets.
 };
 
-/// The first buckets, which hold as many births as are wanted: where they end, and where the next
-/// birth of each block goes.
-struct Places {
-    std::vector<std::uint32_t> ends;
-    std::vector<std::uint32_t> next;  ///< By block, then by bucket.
-};
-
-Places places_of(const Scores& scores, const Buckets& buckets, std::size_t wanted,
-                 ThreadPool& threads) {
-    const std::size_t blocks = blocks_of(scores);
-    Places places{{}, std::vector<std::uint32_t>(blocks * buckets.count, 0)};
-    threads.for_each(static_cast<std::int64_t>(blocks), [&](std::int64_t item, int) {
-        const auto block = static_cast<std::size_t>(item);
-        const auto counts = std::span(places.next).subspan(block * buckets.count, buckets.count);
-        for_each_ranked(scores, block,
-                        [&](std::uint64_t key, std::uint32_t) { ++counts[buckets.of(key)]; });
-    });
-    std::uint32_t end = 0;
-    for (std::size_t bucket = 0; bucket < buckets.count && end < wanted; ++bucket) {
-        for (std::size_t block = 0; block < blocks; ++block) {
-            end += std::exchange(places.next[block * buckets.count + bucket], end);
-        }
-        places.ends.push_back(end);
-    }
-    return places;
-}
-
-/// The births of the first buckets: those of one in the order of their positions.
-UnsetVector<Ranked> births_of(const Scores& scores, const Buckets& buckets, Places& places,
-                              ThreadPool& threads) {
-    UnsetVector<Ranked> births(places.ends.back());
-    threads.for_each(static_cast<std::int64_t>(blocks_of(scores)), [&](std::int64_t item, int) {
-        const auto block = static_cast<std::size_t>(item);
-        const auto next = std::span(places.next).subspan(block * buckets.count, buckets.count);
-        for_each_ranked(scores, block, [&](std::uint64_t key, std::uint32_t position) {
-            const std::size_t bucket = buckets.of(key);
-            if (bucket < places.ends.size()) births[next[bucket]++] = {key, position};
-        });
-    });
-    return births;
-}
-
-void sort_buckets(std::span<Ranked> births, std::span<const std::uint32_t> ends,
-                  ThreadPool& threads) {
-    constexpr std::size_t at_once = 32;
-    const std::size_t parts = (ends.size() + at_once - 1) / at_once;
-    threads.for_each(static_cast<std::int64_t>(parts), [&](std::int64_t item, int) {
-        const std::size_t first = static_cast<std::size_t>(item) * at_once;
-        BucketSort sorter;
-        for (std::size_t i = first; i < std::min(first + at_once, ends.size()); ++i) {
-            const std::size_t begin = i == 0 ? 0 : ends[i - 1];
-            sorter.sort(births.subspan(begin, ends[i] - begin));
-        }
-    });
-}
-
 }  // namespace
 
-std::vector<std::uint32_t> fittest_positions(const Scores& scores, std::size_t count,
-                                             ThreadPool& threads) {
+std::vector<std::uint32_t> fittest_positions(const Scores& scores, std::size_t count) {
     // Keys are told again where they are needed: memory for all of them would cost more.
-    const KeyRange keys = key_range(scores, threads);
-    if (keys.births == 0 || count == 0) {
+    std::uint64_t min_key = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t max_key = 0;
+    std::size_t births = 0;
+    for_each_ranked(scores, [&](std::uint64_t key, std::uint32_t) {
+        min_key = std::min(min_key, key);
+        max_key = std::max(max_key, key);
+        ++births;
+    });
+    if (births == 0 || count == 0) {
         return {};
     }
-    // Every block counts for itself: the fewer buckets, the more blocks.
-    const Buckets buckets(keys, births_of_bucket * blocks_of(scores));
-    Places places = places_of(scores, buckets, count, threads);
-    UnsetVector<Ranked> best = births_of(scores, buckets, places, threads);
-    sort_buckets(best, places.ends, threads);
+    Buckets all(min_key, max_key, births);
+    for_each_ranked(scores, [&](std::uint64_t key, std::uint32_t) { ++all.ends[all.of(key) + 1]; });
+    std::size_t buckets = 0;  // That hold as many as are wanted.
+    while (buckets + 1 < all.ends.size() && all.ends[buckets] < count) {
+        all.ends[buckets + 1] += all.ends[buckets];
+        ++buckets;
+    }
+    UnsetVector<Ranked> best(all.ends[buckets]);
+    std::vector<std::uint32_t> next(all.ends.begin(),
+                                    all.ends.begin() + static_cast<std::ptrdiff_t>(buckets));
+    for_each_ranked(scores, [&](std::uint64_t key, std::uint32_t position) {
+        if (const std::size_t bucket = all.of(key); bucket < buckets) {
+            best[next[bucket]++] = {key, position};
+        }
+    });
+    BucketSort sorter;
+    for (std::size_t i = 0; i < buckets; ++i) {
+        sorter.sort(std::span(best).subspan(all.ends[i], all.ends[i + 1] - all.ends[i]));
+    }
     std::vector<std::uint32_t> positions(std::min(count, best.size()));
     for (std::size_t i = 0; i < positions.size(); ++i) {
         positions[i] = best[i].position;

@@ -37,7 +37,8 @@ struct FitnessRange {
     double mean = worst_fitness;  ///< Of the valid ones, added up in their order.
     double worst = worst_fitness;
     std::uint64_t invalid = 0;
-    std::optional<std::size_t> fittest;  ///< Position of the best, of equals the first.
+    std::optional<std::size_t>
+        fittest;  ///< Position among all scores of the best, of equals the first.
 };
 [[nodiscard]] FitnessRange fitness_range(const Scores& scores, std::size_t begin, std::size_t end);
 

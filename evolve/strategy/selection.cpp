@@ -36,8 +36,8 @@ bool Restarts::due(double best, std::uint64_t generation, std::uint64_t after) {
     return true;
 }
 
-Decision decide_best(const Scores& scores, std::size_t count, ThreadPool& threads) {
-    const std::vector<std::uint32_t> positions = fittest_positions(scores, count, threads);
+Decision decide_best(const Scores& scores, std::size_t count) {
+    const std::vector<std::uint32_t> positions = fittest_positions(scores, count);
     Decision bytes(positions.size() * survivor_bytes);
     std::byte* at = bytes.data();
     for (const std::uint32_t position : positions) {

@@ -21,7 +21,7 @@ struct Survivor {
 };
 
 /// The best valid births, at most `count` of them, as a decision.
-[[nodiscard]] Decision decide_best(const Scores& scores, std::size_t count, ThreadPool& threads);
+[[nodiscard]] Decision decide_best(const Scores& scores, std::size_t count);
 /// Survivors as bytes, as decide_best() writes them.
 [[nodiscard]] Decision encode_survivors(std::span<const Survivor> survivors);
 /// What decide_best() decided about so many births, one after another: large populations have many.

@@ -78,9 +78,9 @@ class SteadyStrategy final : public Strategy {
     }
     [[nodiscard]] bool carries(std::uint64_t) const override { return false; }
 
-    [[nodiscard]] Decision decide(const Scores& scores, ThreadPool& threads) const override {
+    [[nodiscard]] Decision decide(const Scores& scores, ThreadPool&) const override {
         CAMBRIAN_ASSERT(scores.size() == births_ && pools_.size() == window_);
-        return decide_best(scores, members_, threads);
+        return decide_best(scores, members_);
     }
 
     [[nodiscard]] std::unique_ptr<Strategy> apply(

@@ -235,6 +235,44 @@ TEST_F(FollowerTest, OrderKeepsTogetherWhoseParentsLieTogether) {
     EXPECT_EQ(positions.size(), 60U - round.strategy->parent_pool().size());
 }
 
+TEST(RoundTest, ManyBirthsAreInOrderOfTheRanksOfTheirParents) {
+    Experiment experiment = xor_experiment({});
+    experiment.population.size = 10'000;
+    ThreadPool threads{3};
+    const SharedStrategy founders = make_strategy(experiment);
+    evolve::Scores scores(founders->births());
+    for (std::uint64_t i = 0; i < scores.size(); ++i) {
+        scores.fitness[i] = static_cast<double>(i * 7919 % 10'007);
+        scores.status[i] = evolve::Status::ok;
+    }
+    const SharedStrategy strategy = founders->apply(founders->decide(scores, threads));
+    for (const std::uint32_t ranks : {1U, 3U, 100U, 5'000U}) {
+        std::vector<std::uint32_t> holders(strategy->parent_pool().size());
+        for (std::size_t place = 0; place < holders.size(); ++place) {
+            holders[place] = static_cast<std::uint32_t>(place * 7907 % ranks);
+        }
+        const auto rank_of = [&](std::uint32_t position) {
+            return holders[index_of(strategy->birth(position).parents.front().place)];
+        };
+        std::vector<std::uint32_t> expected;
+        for (std::uint32_t position = 0; position < strategy->births(); ++position) {
+            if (!strategy->carries(position)) {
+                expected.push_back(position);
+            }
+        }
+        std::ranges::stable_sort(expected, {}, rank_of);
+        const SharedRound round = make_round(strategy, holders, false, threads, {});
+        EXPECT_TRUE(std::ranges::equal(round->order, expected)) << ranks << " ranks";
+        for (std::uint32_t rank = 0; rank < round->zones.size(); ++rank) {
+            const OrderRange zone = round->zones[rank];
+            const auto own = std::span(expected).subspan(zone.begin, zone.size());
+            EXPECT_TRUE(std::ranges::all_of(
+                own, [&](std::uint32_t position) { return rank_of(position) == rank; }));
+        }
+        EXPECT_EQ(round->zones.back().end, expected.size());
+    }
+}
+
 TEST_F(FollowerTest, JumpsToAStateAndKeepsWhatLives) {
     static_cast<void>(advance(0));
     Follower late(make_strategy(experiment), {false, ranks}, variation, memory, threads);

@@ -26,7 +26,6 @@ std::vector<std::uint32_t> sorted_positions(const Scores& scores, std::size_t co
 }
 
 TEST(Fittest, AreThoseThatSortingFinds) {
-    ThreadPool threads(3);
     std::mt19937_64 random(7);
     std::normal_distribution<double> normal;
     const std::vector<std::function<double()>> fitnesses{
@@ -58,8 +57,7 @@ TEST(Fittest, AreThoseThatSortingFinds) {
             }
             for (const std::size_t count :
                  {std::size_t{0}, std::size_t{1}, births / 3, births, 2 * births}) {
-                EXPECT_EQ(fittest_positions(scores, count, threads),
-                          sorted_positions(scores, count));
+                EXPECT_EQ(fittest_positions(scores, count), sorted_positions(scores, count));
             }
         }
     }
@@ -67,20 +65,18 @@ TEST(Fittest, AreThoseThatSortingFinds) {
 
 TEST(Fittest, OfFewThatAreFarApartAreFound) {
     Scores scores(4);
-    ThreadPool threads(1);
     const std::vector<double> fitness{-2.0, 500.0, -1e300, 2.0};
     for (const std::size_t valid : {1U, 2U, 3U, 4U}) {
         scores.fitness[valid - 1] = fitness[valid - 1];
         scores.status[valid - 1] = Status::ok;
-        EXPECT_EQ(fittest_positions(scores, valid, threads).size(), valid);
+        EXPECT_EQ(fittest_positions(scores, valid).size(), valid);
     }
-    EXPECT_EQ(fittest_positions(scores, 4, threads), (std::vector<std::uint32_t>{1, 3, 0, 2}));
+    EXPECT_EQ(fittest_positions(scores, 4), (std::vector<std::uint32_t>{1, 3, 0, 2}));
 }
 
 TEST(Fittest, OfNothingValidAreNone) {
-    ThreadPool threads(1);
-    EXPECT_TRUE(fittest_positions(Scores(), 3, threads).empty());
-    EXPECT_TRUE(fittest_positions(Scores(5), 3, threads).empty());
+    EXPECT_TRUE(fittest_positions(Scores(), 3).empty());
+    EXPECT_TRUE(fittest_positions(Scores(5), 3).empty());
 }
 
 }  // namespace
