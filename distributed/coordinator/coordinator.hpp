@@ -37,7 +37,7 @@ class Coordinator {
         SharedRound round;
         GenerationResults results;
         std::vector<std::uint32_t> evaluators;  ///< By position.
-        evolve::FitnessRange fitness;
+        evolve::FitnessRange fitness;  ///< Of all scores, with those that were carried over.
         Clock::time_point begun;
     };
 

@@ -95,8 +95,7 @@ void Scheduler::note_scores(Progress& progress, OrderRange items, const ShardSco
         results.details.parameters.resize(results.scores.size());
         results.details.retries.resize(results.scores.size());
     }
-    std::vector<FittestBirth> bests((items.size() + block_of_births - 1) / block_of_births);
-    for_each_index(threads_, items.size(), block_of_births, [&](std::size_t i) {
+    const auto note = [&](std::size_t i, FittestBirth& best) {
         const std::uint32_t position = round.order[items.begin + i];
         results.scores.fitness[position] = shard.scores.fitness[i];
         results.scores.status[position] = shard.scores.status[i];
@@ -112,13 +111,10 @@ void Scheduler::note_scores(Progress& progress, OrderRange items, const ShardSco
             results.details.retries[position] = shard.details.retries[i];
         }
         if (shard.scores.valid(i)) {
-            bests[i / block_of_births].add({i, position, shard.scores.fitness[i]});
+            best.add({i, position, shard.scores.fitness[i]});
         }
-    });
-    FittestBirth best;
-    for (const FittestBirth& of_block : bests) {
-        best.add(of_block);
-    }
+    };
+    const auto best = sum_over<FittestBirth>(threads_, items.size(), block_of_births, note);
     if (best.index) {
         results.bests.push_back({static_cast<std::uint32_t>(best.position),
                                  shard.parameters_of_best, shard.bytes_of_best,

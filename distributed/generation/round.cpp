@@ -64,34 +64,32 @@ void sort_positions(std::span<const std::uint32_t> ranks, ThreadPool& threads,
         count = rank == nobody ? count : std::max(count, std::size_t{rank} + 1);
     }
     // One thread adds the counters of all blocks up: far fewer than positions.
-    const std::size_t block = std::max(block_of_births, 16 * count);
-    const std::size_t blocks = (ranks.size() + block - 1) / block;
-    const auto each_of = [&](std::size_t index, const auto& visit) {
-        const std::size_t first = index * block;
-        for (std::size_t i = first; i < std::min(first + block, ranks.size()); ++i) {
-            if (ranks[i] != nobody) {
-                visit(ranks[i], static_cast<std::uint32_t>(i));
-            }
-        }
-    };
+    const std::size_t block_size = std::max(block_of_births, 16 * count);
+    const std::size_t blocks = blocks_of(ranks.size(), block_size);
     std::vector<std::size_t> next(blocks * count, 0);
-    for_each_index(threads, blocks, 1, [&](std::size_t index) {
-        each_of(index, [&](std::uint32_t rank, std::uint32_t) { ++next[index * count + rank]; });
-    });
+    // Calls visit(position, next of its block and rank) for all who are evaluated.
+    const auto each = [&](const auto& visit) {
+        for_each_block(threads, ranks.size(), block_size, [&](const Block& block, int) {
+            for (std::size_t i = block.begin; i < block.end; ++i) {
+                if (ranks[i] != nobody) {
+                    visit(i, next[block.number * count + ranks[i]]);
+                }
+            }
+        });
+    };
+    each([](std::size_t, std::size_t& counted) { ++counted; });
     zones.resize(count);
     std::size_t end = 0;
     for (std::size_t rank = 0; rank < count; ++rank) {
         zones[rank].begin = end;
-        for (std::size_t index = 0; index < blocks; ++index) {
-            end += std::exchange(next[index * count + rank], end);
+        for (std::size_t block = 0; block < blocks; ++block) {
+            end += std::exchange(next[block * count + rank], end);
         }
         zones[rank].end = end;
     }
     order.resize(end);
-    for_each_index(threads, blocks, 1, [&](std::size_t index) {
-        each_of(index, [&](std::uint32_t rank, std::uint32_t position) {
-            order[next[index * count + rank]++] = position;
-        });
+    each([&](std::size_t position, std::size_t& place) {
+        order[place++] = static_cast<std::uint32_t>(position);
     });
 }
 

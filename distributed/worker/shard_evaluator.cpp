@@ -19,12 +19,12 @@ namespace {
 
 constexpr std::size_t scores_at_once = 256;
 
-/// What a thread sums up of some births.
-struct PartialScores {
+/// What the scores of some births come to.
+struct ScoreSums {
     std::uint64_t env_steps = 0;
     FittestBirth fittest;
 
-    void add(const PartialScores& other) {
+    void add(const ScoreSums& other) {
         env_steps += other.env_steps;
         fittest.add(other.fittest);
     }
@@ -301,28 +301,25 @@ void ShardEvaluator::score(const Job& job, std::span<const evolve::Evaluation> e
         shard.details.env_steps.resize(evaluations.size());
         shard.details.parameters.resize(evaluations.size());
     }
-    std::vector<PartialScores> parts((evaluations.size() + scores_at_once - 1) / scores_at_once);
-    for_each_index(threads_, evaluations.size(), scores_at_once, [&](std::size_t i) {
+    const auto sum_up = [&](std::size_t i, ScoreSums& sums) {
         const double fitness =
             evaluations[i].fitness - (priced ? price_of(*result.genomes[i]->structure) : 0.0);
         const bool valid = evaluations[i].status == evolve::Status::ok && std::isfinite(fitness);
         scores.status[i] = valid ? evolve::Status::ok : evolve::Status::non_finite;
         scores.fitness[i] = valid ? fitness : evolve::worst_fitness;
-        PartialScores one{evaluations[i].env_steps, {}};
+        sums.env_steps += evaluations[i].env_steps;
         if (valid) {
             const std::uint64_t position = job.round ? job.round->order[job.births.begin + i] : i;
-            one.fittest = {i, position, fitness};
+            sums.fittest.add({i, position, fitness});
         }
-        parts[i / scores_at_once].add(one);
         if (details_) {
             shard.details.env_steps[i] = evaluations[i].env_steps;
             shard.details.parameters[i] = parameters_of(*result.genomes[i]);
         }
-    });
-    PartialScores all;
-    for (const PartialScores& part : parts) all.add(part);
-    shard.env_steps = all.env_steps;
-    if (const auto best = all.fittest.index) {
+    };
+    const auto sums = sum_over<ScoreSums>(threads_, evaluations.size(), scores_at_once, sum_up);
+    shard.env_steps = sums.env_steps;
+    if (const auto best = sums.fittest.index) {
         shard.parameters_of_best = parameters_of(*result.genomes[*best]);
         const evolve::Structure& structure = *result.genomes[*best]->structure;
         shard.bytes_of_best = static_cast<std::uint64_t>(structure.stored_bytes());

@@ -50,21 +50,17 @@ bool ShardEvaluator::make_on_backend(Job& job, JobResult& result,
     const std::size_t count = job.size();
     std::vector<evolve::BackendChildren::ResolvedBirth> births;
     std::vector<std::size_t> indices;  // of births that are not carried
-    std::vector<std::size_t> carried;
+    const evolve::Strategy& strategy = *job.round->strategy;
+    const auto position_of = [&](std::size_t i) { return job.round->order[job.births.begin + i]; };
     for (std::size_t i = 0; i < count; ++i) {
-        const std::uint64_t position = job.round->order[job.births.begin + i];
-        if (job.round->strategy->carries(position)) {
-            carried.push_back(i);
-        } else if (resolve(job.round->strategy->birth(position), *job.parents, births)) {
-            indices.push_back(i);
-        } else {
-            return false;
-        }
+        if (strategy.carries(position_of(i))) continue;
+        if (!resolve(strategy.birth(position_of(i)), *job.parents, births)) return false;
+        indices.push_back(i);
     }
-    // After all that returns: carried parents lie anywhere in memory.
-    for (const std::size_t i : carried) {
-        const evolve::Birth birth =
-            job.round->strategy->birth(job.round->order[job.births.begin + i]);
+    // Not before it is known that children are made there: parents lie anywhere in memory.
+    for (std::size_t i = 0; i < count; ++i) {
+        if (!strategy.carries(position_of(i))) continue;
+        const evolve::Birth birth = strategy.birth(position_of(i));
         result.genomes[i] = (*job.parents)[index_of(birth.parents.front().place)];
     }
     await_releases();  // Their rows are those of the children.
@@ -213,14 +209,10 @@ void ShardEvaluator::make_on_host(const Job& job, OrderRange indices, JobResult&
         return;
     }
     std::vector<evolve::ChildPlan> plans(static_cast<std::size_t>(threads_.threads()));
-    threads_.for_each(
-        static_cast<std::int64_t>((indices.size() + block_of_genomes - 1) / block_of_genomes),
-        [&](std::int64_t block, int worker) {
-            const std::size_t first =
-                indices.begin + static_cast<std::size_t>(block) * block_of_genomes;
-            const std::size_t end = std::min(first + block_of_genomes, indices.end);
-            make_block(job, {first, end}, plans[static_cast<std::size_t>(worker)], result, retries);
-        });
+    for_each_block(threads_, indices.size(), block_of_genomes, [&](const Block& block, int worker) {
+        make_block(job, {indices.begin + block.begin, indices.begin + block.end},
+                   plans[static_cast<std::size_t>(worker)], result, retries);
+    });
 }
 
 SharedIndividual ShardEvaluator::on_host(const SharedIndividual& genome) const {

@@ -123,13 +123,13 @@ void add_options(CLI::App& app, ScalingOptions& options) {
                  "Measure latency, bandwidth and work of messages (on two real ranks)");
 }
 
-std::string name_of(int ranks) {
-    return fmt::format("ranks-{}", ranks);
+/// @param number of the run among those with so many ranks.
+fs::path directory_of(const std::string& folder, int ranks, int number = 1) {
+    const std::string name = fmt::format("ranks-{}", ranks);
+    return fs::path(folder) / (number == 1 ? name : fmt::format("{}-{}", name, number));
 }
 
-/// @param name of its directory in the folder.
-ScalingRun make_run(const ScalingOptions& options, int ranks, const std::string& folder,
-                    const std::string& name) {
+ScalingRun make_run(const ScalingOptions& options, int ranks, const fs::path& directory) {
     const evolve::TaskRegistry tasks = evolve::standard_tasks();
     const Schema schema(tasks);
     const ConfigDocument document =
@@ -143,7 +143,7 @@ ScalingRun make_run(const ScalingOptions& options, int ranks, const std::string&
     run.slow_share = options.slow_share;
     run.slow_factor = options.slow_factor;
     distributed::Experiment& experiment = run.experiment;
-    experiment.directory = fs::path(folder) / name;
+    experiment.directory = directory;
     experiment.population.size = options.population > 0
                                      ? options.population
                                      : options.per_rank * static_cast<std::uint64_t>(ranks);
@@ -193,11 +193,8 @@ int run_simulations(const ScalingOptions& options, std::ostream& out) {
         << header() << std::flush;
     std::map<int, int> runs;  // With so many ranks: whoever asks for them twice sees the spread.
     for (const int ranks : options.ranks) {
-        const int number = ++runs[ranks];
-        const std::string name =
-            number == 1 ? name_of(ranks) : fmt::format("{}-{}", name_of(ranks), number);
-        const ScalingRun run =
-            make_run(options, ranks, temporary ? temporary->path() : options.directory, name);
+        const std::string& folder = temporary ? temporary->path() : options.directory;
+        const ScalingRun run = make_run(options, ranks, directory_of(folder, ranks, ++runs[ranks]));
         out << line_of(simulate(run, ranks, options.costs, signals.flag())) << std::flush;
     }
     return exit_done;
@@ -224,7 +221,7 @@ int run_real(const ScalingOptions& options, std::ostream& out, std::ostream& err
                 throw ConfigError(
                     "a real run wants a directory (that all ranks see) name it with --directory");
             const ScalingRun run =
-                make_run(options, session.size(), options.directory, name_of(session.size()));
+                make_run(options, session.size(), directory_of(options.directory, session.size()));
             const ScalingResult result = run_for_real(run, communicator, signals.flag());
             if (speaks)
                 out << fmt::format("real: evaluations of {:g} ms\n", 1e3 * options.price.seconds)
