@@ -352,7 +352,9 @@ struct InterpretAttribute {
     std::int64_t outputs = 0;  ///< Width of the network's output.
     std::int64_t memory =
         0;  ///< Words of working memory that the longest bytecode needs for one row.
-    std::int64_t weights = 0;  ///< Packed words of the largest network: about the work of a row.
+    /// Packed words of the largest network: no bytecode's `end` says more, and about the work of a
+    /// row.
+    std::int64_t weights = 0;
     NeuronSet neurons = NeuronSet::none;
     ActivationSet activations = ActivationSet::common;  ///< Of layers, see ActivationSet.
     bool operator==(const InterpretAttribute&) const = default;

@@ -410,7 +410,11 @@ void BytecodeWriter::write_slots(const Blueprint& blueprint) {
     value = adds_preceding_input(blueprint.head) ? layers.add(input, preceding)
                                                  : layers.layer(blueprint.head, input);
     const std::int32_t width = vectors_[static_cast<std::size_t>(value)].width;
-    add({.op = BytecodeOp::end, .source = value, .in = width, .out = width});
+    add({.op = BytecodeOp::end,
+         .source = value,
+         .in = width,
+         .out = width,
+         .detail = narrow(packed_)});
 }
 
 /// The input of a slot: what the chain brings, and what its links add, in their order.

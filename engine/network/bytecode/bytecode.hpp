@@ -39,7 +39,8 @@ struct BytecodeInstruction {
     std::int32_t in = 0;      ///< Width of the operand.
     std::int32_t out = 0;     ///< Width of the result.
     std::int32_t weights = 0;  ///< First word in the packed weights (a multiple of 4).
-    std::int32_t detail = 0;   ///< Activation code, the bits of an epsilon, or words of a table.
+    std::int32_t detail =
+        0;  ///< Activation code, the bits of an epsilon, or words of a table or of all weights.
 };
 inline constexpr std::int64_t bytecode_instruction_words = 8;
 

@@ -114,7 +114,8 @@ constexpr std::array<BytecodeOpInfo, bytecode_op_count> table{
                    .reads_source = true,
                    .weights = no_weights,
                    .pack = pack_nothing,
-                   .meaning = "The output is source [in]."},
+                   .meaning = "The output is source [in]. The weights of the network are detail "
+                              "words from weights on."},
     BytecodeOpInfo{.op = BytecodeOp::dense,
                    .name = "dense",
                    .has_result = true,
