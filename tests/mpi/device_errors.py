@@ -47,6 +47,6 @@ for ranks, cases in ((1, CASES), (2, CASES if chosen.all else CASES[::3])):
             harness.fail(f"{ranks} ranks, {extra}: the checkpoint has changed")
 # Less memory than the population needs: it is evaluated in parts, and nothing else changes.
 begin_again()
-harness.run(chosen, 1, ["resume", directory, "--quiet", "--set", "run.stop.generations=8", "--set", "engine.memory_limit=64KiB"])
+harness.run(chosen, 1, ["resume", directory, "--quiet", "--set", "run.stop.generations=8", "--set", "engine.memory_limit=128KiB"])
 harness.same(expected, directory, "a run resumed after errors of its device, with little memory")
 print(f"{met} errors of devices left the checkpoint as it was")

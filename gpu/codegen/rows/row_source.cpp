@@ -76,7 +76,8 @@ RowText RowKernelText::finish() {
     }
     text += writer_.in_loop();
     text += "    }\n" + stores_ + "}\n";
-    return {std::move(text), writer_.constants, writer_.reports, interleaved_};
+    return {std::move(text), writer_.constants, writer_.reports,
+            writer_.width,   interleaved_,      writer_.spread};
 }
 
 RowText write_row_kernel(const ScanAttribute& scan, const RowAnalysis& analysis,

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,11 @@ struct RowLimits {
 /// The scan with every fused op that has no row form replaced by its lowering.
 [[nodiscard]] ScanAttribute lower_row_body(const ScanAttribute& scan);
 
-/// Lanes of a workgroup: few, so that small populations spread over the whole device.
+/// Lanes of a workgroup: few, so that small populations spread over the whole device. Workgroups
+/// that keep shared memory have up to `max_row_group_width`: a device sets some aside for each of
+/// them.
 inline constexpr std::uint32_t row_group_width = 32;
+inline constexpr std::uint32_t max_row_group_width = 128;
 
 struct RowTextOptions {
     Math math = Math::fast;
@@ -49,16 +53,31 @@ struct RowTextOptions {
     std::int64_t max_interleaved = 8192;
 };
 
+/// Networks that are data, laid out anew before the steps: of `individuals` networks side by side
+/// one four of words after another by turns, so that rows beside each other, which read the same
+/// place of different networks, read one line of memory. Bytecodes first, then weights.
+struct RowSpread {
+    static constexpr std::int64_t individuals = 8;
+    static constexpr std::int64_t max_words = 2048;  ///< Of networks that are worth it.
+    std::size_t bytecode = 0;                        ///< Operand of the scan.
+    std::size_t weights = 0;
+    std::int64_t bytecode_words = 0;  ///< Of one individual.
+    std::int64_t weight_words = 0;
+};
+
 /// Entries of the memory table of a row kernel, RowEntry::words each: three for every carry (the
 /// operand, and two places that dispatches of a cut scan alternate between), then one for every
-/// sequence, invariant and stacked result, then the status words, then the constants that the text
-/// reads from memory.
+/// sequence, invariant and stacked result, then the status words, then two of a RowSpread (its
+/// whole groups of individuals, and those left over), then the constants that the text reads from
+/// memory.
 struct RowText {
     std::string text;
     std::vector<std::shared_ptr<const Tensor>> constants;
-    bool reports = false;  ///< Whether it writes to the status words.
+    bool reports = false;                   ///< Whether it writes to the status words.
+    std::uint32_t width = row_group_width;  ///< Lanes of a workgroup.
     /// Operands whose entry is a copy: word w of individual i at w times the population plus i.
     std::vector<std::size_t> interleaved;
+    std::optional<RowSpread> spread;
 };
 
 /// One entry: slot, words between individuals, then low and high words of two numbers: words from
@@ -66,6 +85,8 @@ struct RowText {
 struct RowEntry {
     static constexpr std::size_t words = 6;
     static constexpr std::size_t carry_places = 3;
+    static constexpr std::size_t spread_after_status = 1;
+    static constexpr std::size_t constants_after_status = 3;
 };
 
 /// Slots of a row kernel: address 0 of the push block is the memory table; slots below `direct` are

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <optional>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/gpu/codegen/fused/expressions.hpp"
@@ -37,10 +39,38 @@ float row_sigmoid_or_silu(float x, int code) {
 struct InterpretedRow {
     std::int64_t inputs = 0;
     std::int64_t state = 0;
+    std::int64_t spread = 1;  ///< Fours from one of the bytecode and the weights to the next.
 };
 
 std::string function_of(const Node& node) {
     return fmt::format("interpret_{}", node.first_result);
+}
+
+/// An operand of the node as one of the scan that is the same in every step, or nothing.
+std::optional<std::size_t> invariant_operand(const RowWriter& writer, ValueId id) {
+    const auto inputs = writer.graph().inputs();
+    const auto found = std::ranges::find(inputs, id);
+    const auto first = inputs.begin() + writer.scan().carries + writer.scan().sequences;
+    if (found == inputs.end() || found < first) return std::nullopt;
+    return static_cast<std::size_t>(found - inputs.begin());
+}
+
+/// Lays the networks of a node out anew, of one node in a kernel, where they are small; → whether
+/// it did.
+bool spread_networks(RowWriter& writer, const Node& node) {
+    const auto ids = writer.graph().operands(node);
+    const auto bytecode = invariant_operand(writer, ids[0]);
+    const auto weights = invariant_operand(writer, ids[1]);
+    if (!bytecode || !weights || !writer.lays_out() || writer.spread) return false;
+    const ValueInfo& code = writer.graph().value(ids[0]);
+    const RowSpread spread{.bytecode = *bytecode,
+                           .weights = *weights,
+                           .bytecode_words = code.shape.elements(),
+                           .weight_words = std::get<InterpretAttribute>(node.attributes).weights};
+    if (!code.per_individual || spread.bytecode_words + spread.weight_words > RowSpread::max_words)
+        return false;
+    writer.need_spread(spread);
+    return true;
 }
 
 /// The interpreter of a node, for networks of these sizes.
@@ -48,14 +78,18 @@ void need_interpreter(RowWriter& writer, const Node& node, const InterpretedRow&
     const auto& attribute = std::get<InterpretAttribute>(node.attributes);
     const std::string function = function_of(node);
     // All that every device's workgroup has (32 KiB), for one network in a kernel.
-    constexpr std::int64_t max_shared = 256;
-    const bool shared = attribute.memory <= max_shared && !writer.has_functions("interpret_store");
-    if (shared) writer.need_functions("interpret_store", "");
-    const std::string store = shared ? fmt::format(
-                                           "#define INTERPRET_STORE {}_store\n"
-                                           "#define INTERPRET_LANES {}\n",
-                                           function, row_group_width)
-                                     : "";
+    constexpr std::int64_t shared_words = 8192;
+    const bool shared = attribute.memory * row_group_width <= shared_words &&
+                        !writer.has_functions("interpret_store");
+    std::string store;
+    if (shared) {
+        writer.need_functions("interpret_store", "");
+        while (writer.width < max_row_group_width &&
+               attribute.memory * 2 * writer.width <= shared_words)
+            writer.width *= 2;
+        store = fmt::format("#define INTERPRET_STORE {}_store\n#define INTERPRET_LANES {}\n",
+                            function, writer.width);
+    }
     writer.need_functions(
         function,
         std::string(attribute.activations == ActivationSet::any
@@ -65,11 +99,11 @@ void need_interpreter(RowWriter& writer, const Node& node, const InterpretedRow&
             fmt::format("#define INTERPRET_NAME {}\n#define INTERPRET_INPUTS {}\n"
                         "#define INTERPRET_OUTPUTS {}\n#define INTERPRET_STATE {}\n"
                         "#define INTERPRET_STATE_SIZE {}\n#define INTERPRET_MEMORY {}\n"
-                        "#define INTERPRET_NEURONS {}\n"
+                        "#define INTERPRET_NEURONS {}\n#define INTERPRET_SPREAD {}\n"
                         "#define CAMBRIAN_CALL(name) own_##name\n{}#undef CAMBRIAN_CALL\n",
                         function, row.inputs, attribute.outputs, state_of_network(node),
                         (row.state + 7) / 4 * 4, attribute.memory,
-                        static_cast<int>(attribute.neurons),
+                        static_cast<int>(attribute.neurons), row.spread,
                         whole_shader_text("cambrian/gpu/shaders/scan/interpret/network.glsl")));
 }
 
@@ -143,7 +177,11 @@ void row_write::interpret(RowWriter& writer, const Node& node) {
     const View rows = row_of(2);
     const View state = row_of(3);
     const std::int64_t outputs = std::get<InterpretAttribute>(node.attributes).outputs;
-    need_interpreter(writer, node, {.inputs = rows.shape[0], .state = state.shape[0]});
+    const bool spread = spread_networks(writer, node);
+    need_interpreter(writer, node,
+                     {.inputs = rows.shape[0],
+                      .state = state.shape[0],
+                      .spread = spread ? RowSpread::individuals : 1});
     writer.begin(node);
     const View result = writer.result(node, 0, Shape{outputs});
     // Where a carry is the state itself, nothing moves.
@@ -168,8 +206,12 @@ void row_write::interpret(RowWriter& writer, const Node& node) {
     each_of_state([&](std::span<const Index> at) {
         writer.line("{}[{}] = {};", kept, index_in(at), writer.element(state, at));
     });
+    const std::string weights =
+        spread ? fmt::format("spread + {}ul",
+                             4 * RowSpread::individuals * writer.spread->bytecode_words)
+               : writer.view(ids[1]).name;
     writer.line("{}(Bytecode({}), PackedWeights({}), {}, {});", function_of(node),
-                writer.view(ids[0]).name, writer.view(ids[1]).name, x, y);
+                spread ? "spread" : writer.view(ids[0]).name, weights, x, y);
     writer.each(result.shape, 1, [&](std::span<const Index> at) {
         writer.line("{} = {}[{}];", writer.element(result, at), y, index_in(at));
     });

@@ -132,7 +132,8 @@ std::string RowWriter::constant_element(const View& view, const Index& index) {
                               view.tensor->elements[static_cast<std::size_t>(index.constant())]);
     auto found = constant_pointers_.find(view.tensor.get());
     if (found == constant_pointers_.end()) {
-        const std::size_t entry = status_entry + 1 + constants.size();
+        const std::size_t entry =
+            status_entry + RowEntry::constants_after_status + constants.size();
         const std::string name = pointer(view.type, fmt::format("constant_{}", constants.size()),
                                          std::to_string(entry) + "u");
         constants.push_back(view.tensor);
@@ -198,6 +199,18 @@ std::string RowWriter::pointer(ValueType type, std::string name, const std::stri
     pointers_.text += fmt::format("    {0} {1} = {0}(entry_address({2}, {3}));\n",
                                   pointer_type(type), name, entry, individual);
     return name;
+}
+
+void RowWriter::need_spread(const RowSpread& wanted) {
+    spread = wanted;
+    constexpr std::int64_t group = RowSpread::individuals;
+    pointers_.text += fmt::format(
+        "    const uint grouped = push.word[{0}] / {1}u * {1}u;\n"
+        "    uint64_t spread = 16ul * uint64_t(individual % {1}u);\n"
+        "    if (individual < grouped) spread += entry_address({2}u, individual / {1}u * {1}u);\n"
+        "    else spread += entry_address({3}u, 0u);\n",
+        RowPush::population, group, status_entry + RowEntry::spread_after_status,
+        status_entry + RowEntry::spread_after_status + 1);
 }
 
 std::string RowWriter::before_loop() const {

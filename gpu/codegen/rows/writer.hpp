@@ -168,6 +168,12 @@ class RowWriter {
     std::size_t status_entry = 0;
     /// Whether a line reports data errors.
     bool reports = false;
+    std::uint32_t width = row_group_width;  ///< Lanes of a workgroup.
+    std::optional<RowSpread> spread;
+    /// Declares `spread`, where the network of this invocation lies in the copy.
+    void need_spread(const RowSpread& wanted);
+    /// Whether invariants may be laid out anew.
+    [[nodiscard]] bool lays_out() const { return options_.max_interleaved > 0; }
     /// Words each pointer keeps in registers.
     [[nodiscard]] const std::map<std::string, std::int64_t>& cached_words() const {
         return cached_words_;

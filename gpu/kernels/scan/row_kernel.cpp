@@ -35,7 +35,8 @@ class RowKernel final : public Kernel {
         if (resources_.device.limits().software) options.max_expanded = 512;
         if (scan.length < min_interleaved_steps) options.max_interleaved = 0;
         const RowText text = write_row_kernel(scan, analysis, options);
-        const std::array constants{row_group_width};
+        width_ = text.width;
+        const std::array constants{width_};
         pipeline_ = &resources_.pipelines.get(
             kernel_name, resources_.compiler.compile(kernel_name, text.text), constants);
         table_.emplace(scan, analysis, views, owner, text);
@@ -44,7 +45,7 @@ class RowKernel final : public Kernel {
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         const std::int64_t population = per_individual_ ? frame.population : 1;
         const std::int64_t lanes = population * rows_;
-        if (lanes > std::numeric_limits<std::uint32_t>::max() - row_group_width)
+        if (lanes > std::numeric_limits<std::uint32_t>::max() - width_)
             throw DeviceError("cannot run " + std::to_string(lanes) +
                               " rows at once (a kernel counts them in 32 bits) evaluate fewer "
                               "individuals at once");
@@ -68,6 +69,7 @@ class RowKernel final : public Kernel {
 
     Resources& resources_;
     const vulkan::Pipeline* pipeline_ = nullptr;
+    std::uint32_t width_ = row_group_width;
     std::int64_t rows_;
     std::int64_t operations_;
     std::int64_t length_;
@@ -97,7 +99,7 @@ void RowKernel::dispatch(vulkan::Recorder& recorder, const Frame& frame, vulkan:
     push.word[RowPush::read_place] = number == 0 ? 0U : place(number - 1);
     push.word[RowPush::write_place] = place(number);
     const auto lanes = std::uint64_t{push.word[RowPush::lanes]};
-    recorder.dispatch(*pipeline_, push, (lanes + row_group_width - 1) / row_group_width,
+    recorder.dispatch(*pipeline_, push, (lanes + width_ - 1) / width_,
                       table_->reads(frame, number > 0), table_->writes(frame));
 }
 

@@ -19,12 +19,17 @@ struct RowViews {
     bool per_individual = false;  ///< Whether any result is.
 };
 
+class SpreadCopy;
+
 /// The memory table of a row kernel: what it says where, and what has to be recorded before the
 /// kernel can read by it.
 class RowTable {
   public:
     RowTable(const ScanAttribute& scan, const RowAnalysis& analysis, const RowViews& views,
              CompiledGraph& owner, const RowText& text);
+    ~RowTable();
+    RowTable(const RowTable&) = delete;
+    RowTable& operator=(const RowTable&) = delete;
 
     /// Points a push block at the table and the slots, and records what fills the rest.
     void prepare(vulkan::Recorder& recorder, const Frame& frame, vulkan::Push& push) const;
@@ -63,6 +68,7 @@ class RowTable {
     std::vector<Touched> read_;
     std::vector<Touched> written_;
     std::vector<Interleaved> copies_;
+    std::unique_ptr<SpreadCopy> spread_;
     const vulkan::Pipeline* copy_pipeline_ = nullptr;
 };
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <iterator>
 
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
+#include "cambrian/gpu/kernels/scan/spread_copy.hpp"
 
 namespace cambrian::gpu {
 namespace {
@@ -42,10 +44,19 @@ RowTable::RowTable(const ScanAttribute& scan, const RowAnalysis& analysis, const
                    CompiledGraph& owner, const RowText& text) {
     add_entries(scan, analysis, views, owner, text.interleaved);
     add_entry(text.reports ? owner.status() : views.operands[0]);
+    if (text.spread) {
+        const ValueId weights = scan.body->inputs()[text.spread->weights];
+        spread_ = std::make_unique<SpreadCopy>(*text.spread, views,
+                                               scan.body->value(weights).shape.elements(), owner);
+    }
+    add_entry(spread_ ? spread_->groups() : views.operands[0]);
+    add_entry(spread_ ? spread_->rest() : views.operands[0]);
     for (const auto& tensor : text.constants) add_entry(owner.table(constant_words(*tensor)));
     if (listed_slots() > 0) slot_list_ = owner.reserve(2 * listed_slots(), false);
     table_ = owner.table(entries_);
 }
+
+RowTable::~RowTable() = default;
 
 std::int64_t RowTable::listed_slots() const {
     return static_cast<std::int64_t>(slots_.size()) -
@@ -55,6 +66,7 @@ std::int64_t RowTable::listed_slots() const {
 void RowTable::prepare(vulkan::Recorder& recorder, const Frame& frame, vulkan::Push& push) const {
     place_slots(recorder, frame, push);
     record_copies(recorder, frame);
+    if (spread_) spread_->record(recorder, frame);
 }
 
 std::vector<vulkan::Range> RowTable::reads(const Frame& frame, bool later) const {
@@ -64,6 +76,7 @@ std::vector<vulkan::Range> RowTable::reads(const Frame& frame, bool later) const
     for (const Touched& touched : read_)
         ranges.push_back(frame.range(touched.view, touched.elements));
     for (const Interleaved& copy : copies_) ranges.push_back(frame.range(copy.to, copy.elements));
+    if (spread_) std::ranges::copy(spread_->ranges(frame), std::back_inserter(ranges));
     if (later) {
         const std::vector<vulkan::Range> written = writes(frame);
         ranges.insert(ranges.end(), written.begin(), written.end());

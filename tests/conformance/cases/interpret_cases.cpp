@@ -146,6 +146,9 @@ struct InterpretedRows {
 std::vector<InterpretedRows> rows_of_networks() {
     const char* const perceptron =
         R"({"layers": [{"type": "dense", "out": 17, "activation": "tanh"}, {"type": "dense"}]})";
+    const char* const deep =
+        R"({"layers": [{"type": "dense", "out": 17, "activation": "tanh"}, {"type": "dense", "out": 15, "activation": "relu"},
+                       {"type": "dense", "out": 8}, {"type": "dense"}]})";
     const char* const norm = R"({"layers": [{"type": "layer_norm"}, {"type": "dense"}]})";
     const auto equal = [](bool continuous, bool plastic) {
         return bytecode_of_equal_neurons(continuous, plastic,
@@ -154,6 +157,7 @@ std::vector<InterpretedRows> rows_of_networks() {
     return {{bytecode_of(perceptron, 4, 2), {4}, 2},
             {bytecode_of(perceptron, 4, 2), {65, 4}, 2},
             {bytecode_of(perceptron, 1, 1), {2, 3, 1}, 1},
+            {bytecode_of(deep, 4, 2), {7, 4}, 2},
             {bytecode_of(norm, 65, 3), {3, 65}, 3},
             {bytecode_of_equal_neurons(false, false, {}), {67, 3}, 2},
             {bytecode_of_equal_neurons(false, false, with_memory_apart), {5, 3}, 2},

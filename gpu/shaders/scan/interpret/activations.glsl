@@ -2,11 +2,13 @@
 
 #ifndef CAMBRIAN_INTERPRET_ACTIVATIONS
 #define CAMBRIAN_INTERPRET_ACTIVATIONS
-// An activation by its gene code, on four outputs. What two of them have in common is there once: a device compiles it
-// for long, and keeps less of its code at hand.
+// An activation by its gene code, on four outputs, none (0) first: every network ends with it. What two of them have in
+// common is there once: a device compiles it for long, and keeps less of its code at hand.
 vec4 interpret_activate(vec4 x, int code) {
     precise vec4 y = x;
-    if (code == 1) {
+    if (code == 0) {
+        return x;
+    } else if (code == 1) {
         [[unroll]] for (int i = 0; i < 4; ++i) y[i] = activation_relu(x[i]);
     } else if (code == 2 || code == 5) {
         [[unroll]] for (int i = 0; i < 4; ++i) y[i] = CAMBRIAN_CALL(sigmoid)(x[i]);
@@ -30,7 +32,7 @@ void interpret_activate_two(inout vec4 a, inout vec4 b, int code) {
             a[i] = CAMBRIAN_CALL(tanh)(a[i]);
             b[i] = CAMBRIAN_CALL(tanh)(b[i]);
         }
-    } else {
+    } else if (code != 0) {
         a = interpret_activate(a, code);
         b = interpret_activate(b, code);
     }

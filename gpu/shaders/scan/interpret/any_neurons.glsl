@@ -4,10 +4,10 @@
     int own = packed;
     // Fours are asked for one ahead; after the last ones of the weights there may be no more.
     const int last_four = max(packed + (table.z >> 2) - 1, 0);
-    ivec4 places = bytecode.at[record];
-    vec4 factors = weights.at[min(own, last_four)];
-    ivec4 four = bytecode.at[record + 1];
-    vec4 by = weights.at[min(own + 1, last_four)];
+    ivec4 places = INTERPRET_CODE(record);
+    vec4 factors = INTERPRET_PACKED(min(own, last_four));
+    ivec4 four = INTERPRET_CODE(record + 1);
+    vec4 by = INTERPRET_PACKED(min(own + 1, last_four));
     for (int n = 0; n < table.x;) {
         const int end = first + (places.x & 0xFFFF);
 #if INTERPRET_NEURONS > 2
@@ -31,8 +31,8 @@
                 const ivec4 second_places = four;
                 const vec4 second_factors = by;
                 const int second_quads = INTERPRET_FOURS(second_places.x, 1 + (second_places.x & 0xFFFF));
-                four = bytecode.at[record + quads + 1];
-                by = weights.at[min(own + quads + 1, last_four)];
+                four = INTERPRET_CODE(record + quads + 1);
+                by = INTERPRET_PACKED(min(own + quads + 1, last_four));
                 INTERPRET_SUM_OF_RECORD(second, second_places, second_factors, second_quads,
                                         record + quads, own + quads);
                 second = second + second_factors.x;
@@ -62,14 +62,14 @@
                         total = real_less(op_abs(total), op_abs(term)) ? term : total;
                 }
             }
-            four = bytecode.at[record + quads];
-            by = weights.at[min(own + quads, last_four)];
+            four = INTERPRET_CODE(record + quads);
+            by = INTERPRET_PACKED(min(own + quads, last_four));
         }
         total = total + factors.x;
         const ivec4 next_places = four;
         const vec4 next_factors = by;
-        four = bytecode.at[record + after + 1];
-        by = weights.at[min(own + after + 1, last_four)];
+        four = INTERPRET_CODE(record + after + 1);
+        by = INTERPRET_PACKED(min(own + after + 1, last_four));
         float activated[2] = float[2](total, second);
         activate_any_pair(activated, (places.x >> 16) & 0xFF, both);
         precise float y = activated[0];

@@ -17,6 +17,7 @@
 //                      memory: indices that a bytecode decides keep an array of their own out of registers
 //   INTERPRET_STORE    then the name of that memory
 //   INTERPRET_NEURONS  InterpretAttribute::neurons, the code of a NeuronSet: 0 none, 1 sums, 2 any, 3 plastic
+//   INTERPRET_SPREAD   fours from one of the bytecode and the weights to the next: those between are others' networks
 //   INTERPRET_ANY_ACTIVATION  where dense layers may have others than the common activations
 // and may include this text again with others: it undefines them. It needs prelude.glsl,
 // elementary.glsl (CAMBRIAN_CALL) and ops.glsl. Neighbouring rows run together best when they share
@@ -29,6 +30,12 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer By
 layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer PackedWeights {
     vec4 at[];
 };
+// Four i of the bytecode, and of the packed weights.
+#define INTERPRET_CODE(i) bytecode.at[(i) * INTERPRET_SPREAD]
+#define INTERPRET_PACKED(i) weights.at[(i) * INTERPRET_SPREAD]
+// The fours from one on. A constant place after an address is free; an index is three instructions.
+#define INTERPRET_FROM(Fours, fours, first) \
+    Fours(uint64_t(fours) + uint64_t(16 * INTERPRET_SPREAD) * uint64_t(uint(first)))
 
 // The codes of BytecodeOp.
 const int bytecode_end = 0;
@@ -54,8 +61,8 @@ const int bytecode_neurons = 11;
 // Vectors begin at multiples of four words; their last four may be filled up with anything. Layers take
 // fours, neurons single words: in shared memory what neighbours read at once lies side by side.
 #if defined(INTERPRET_LANES) && INTERPRET_NEURONS > 0
-shared float INTERPRET_STORE[INTERPRET_MEMORY * INTERPRET_LANES];
-#define INTERPRET_WORD(i) INTERPRET_STORE[(i) * INTERPRET_LANES + int(gl_LocalInvocationID.x)]
+shared float INTERPRET_STORE[INTERPRET_MEMORY][INTERPRET_LANES];
+#define INTERPRET_WORD(i) INTERPRET_STORE[i][gl_LocalInvocationID.x]
 #define INTERPRET_FOUR(i)                                                                  \
     vec4(INTERPRET_WORD(4 * (i)), INTERPRET_WORD(4 * (i) + 1), INTERPRET_WORD(4 * (i) + 2), \
          INTERPRET_WORD(4 * (i) + 3))
@@ -69,8 +76,8 @@ shared float INTERPRET_STORE[INTERPRET_MEMORY * INTERPRET_LANES];
     }
 #else
 #ifdef INTERPRET_LANES
-shared vec4 INTERPRET_STORE[INTERPRET_MEMORY / 4 * INTERPRET_LANES];
-#define INTERPRET_FOUR(i) INTERPRET_STORE[(i) * INTERPRET_LANES + int(gl_LocalInvocationID.x)]
+shared vec4 INTERPRET_STORE[INTERPRET_MEMORY / 4][INTERPRET_LANES];
+#define INTERPRET_FOUR(i) INTERPRET_STORE[i][gl_LocalInvocationID.x]
 #else
 #define INTERPRET_FOUR(i) memory[i]
 #endif
@@ -90,13 +97,13 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
     [[unroll]] for (int i = 0; i < INTERPRET_INPUTS; ++i) INTERPRET_WORD(i) = row[i];
 
     int position = 0;
-    ivec4 head = bytecode.at[0];
-    ivec4 tail = bytecode.at[1];
+    ivec4 head = INTERPRET_CODE(0);
+    ivec4 tail = INTERPRET_CODE(1);
     while (head.x != bytecode_end) {
         // Asked for now, there by the time this instruction is done.
         position += 2;
-        ivec4 next_head = bytecode.at[position];
-        ivec4 next_tail = bytecode.at[position + 1];
+        ivec4 next_head = INTERPRET_CODE(position);
+        ivec4 next_tail = INTERPRET_CODE(position + 1);
         const int to = head.y;
         const int from = head.z;
         const int other = head.w;
@@ -105,33 +112,32 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
         const int blocks = (outputs + 3) >> 2;
         const int packed = tail.z >> 2;
         const float detail = intBitsToFloat(tail.w);
-        switch (head.x) {
-            case bytecode_dense: {
-                int block = 0;
-                for (; block + 1 < blocks; block += 2) {
-                    const int first = packed + block * (inputs + 1);
-                    const int second = first + inputs + 1;
-                    // Asked for before they are needed.
-                    const vec4 bias_a = weights.at[first + inputs];
-                    const vec4 bias_b = weights.at[second + inputs];
-                    precise vec4 a = vec4(0.0);
-                    precise vec4 b = vec4(0.0);
-                    INTERPRET_PRODUCT_TWO(a, b, INTERPRET_FROM_MEMORY, from, inputs, first, second);
-                    a = a + bias_a;
-                    b = b + bias_b;
-                    INTERPRET_ACTIVATE_TWO(a, b, tail.w);
-                    INTERPRET_PUT((to >> 2) + block, a);
-                    INTERPRET_PUT((to >> 2) + block + 1, b);
-                }
-                if (block < blocks) {
-                    const int first = packed + block * (inputs + 1);
-                    precise vec4 sum = vec4(0.0);
-                    INTERPRET_PRODUCT(sum, INTERPRET_FROM_MEMORY, from, inputs, first);
-                    sum = sum + weights.at[first + inputs];
-                    INTERPRET_PUT((to >> 2) + block, INTERPRET_ACTIVATE(sum, tail.w));
-                }
-                break;
+        // Most instructions: found by one comparison, the others by three and more.
+        if (head.x == bytecode_dense) {
+            int block = 0;
+            for (; block + 1 < blocks; block += 2) {
+                const int first = packed + block * (inputs + 1);
+                const int second = first + inputs + 1;
+                // Asked for before they are needed.
+                const vec4 bias_a = INTERPRET_PACKED(first + inputs);
+                const vec4 bias_b = INTERPRET_PACKED(second + inputs);
+                precise vec4 a = vec4(0.0);
+                precise vec4 b = vec4(0.0);
+                INTERPRET_PRODUCT_TWO(a, b, INTERPRET_FROM_MEMORY, from, inputs, first, second);
+                a = a + bias_a;
+                b = b + bias_b;
+                INTERPRET_ACTIVATE_TWO(a, b, tail.w);
+                INTERPRET_PUT((to >> 2) + block, a);
+                INTERPRET_PUT((to >> 2) + block + 1, b);
             }
+            if (block < blocks) {
+                const int first = packed + block * (inputs + 1);
+                precise vec4 sum = vec4(0.0);
+                INTERPRET_PRODUCT(sum, INTERPRET_FROM_MEMORY, from, inputs, first);
+                sum = sum + INTERPRET_PACKED(first + inputs);
+                INTERPRET_PUT((to >> 2) + block, INTERPRET_ACTIVATE(sum, tail.w));
+            }
+        } else switch (head.x) {
             case bytecode_rnn: {
                 int block = 0;
                 for (; block + 1 < blocks; block += 2) {
@@ -146,8 +152,8 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                                           first + inputs, second + inputs);
                     a = a + memory_a;
                     b = b + memory_b;
-                    a = a + weights.at[first + inputs + outputs];
-                    b = b + weights.at[second + inputs + outputs];
+                    a = a + INTERPRET_PACKED(first + inputs + outputs);
+                    b = b + INTERPRET_PACKED(second + inputs + outputs);
                     interpret_activate_two(a, b, 4);
                     INTERPRET_PUT((to >> 2) + block, a);
                     INTERPRET_PUT((to >> 2) + block + 1, b);
@@ -160,7 +166,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                     INTERPRET_PRODUCT(memory_sum, INTERPRET_FROM_STATE, other, outputs,
                                       first + inputs);
                     sum = sum + memory_sum;
-                    sum = sum + weights.at[first + inputs + outputs];
+                    sum = sum + INTERPRET_PACKED(first + inputs + outputs);
                     INTERPRET_PUT((to >> 2) + block, interpret_activate(sum, 4));
                 }
                 INTERPRET_SAVE(other, to, outputs);
@@ -174,7 +180,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 const float scale = CAMBRIAN_CALL(rsqrt)(shifted);
                 for (int block = 0; block < blocks; ++block) {
                     precise vec4 y = INTERPRET_FOUR((from >> 2) + block) * scale;
-                    y = y * weights.at[packed + block];
+                    y = y * INTERPRET_PACKED(packed + block);
                     INTERPRET_PUT((to >> 2) + block, y);
                 }
                 break;
@@ -191,8 +197,8 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 for (int block = 0; block < blocks; ++block) {
                     precise vec4 y = INTERPRET_FOUR((from >> 2) + block) - mean;
                     y = y * scale;
-                    y = y * weights.at[packed + block];
-                    y = y + weights.at[packed + blocks + block];
+                    y = y * INTERPRET_PACKED(packed + block);
+                    y = y + INTERPRET_PACKED(packed + blocks + block);
                     INTERPRET_PUT((to >> 2) + block, y);
                 }
                 break;
@@ -224,7 +230,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 break;
             case bytecode_scale_add:
                 for (int block = 0; block < blocks; ++block) {
-                    precise vec4 scaled = INTERPRET_FOUR((from >> 2) + block) * weights.at[packed + block];
+                    precise vec4 scaled = INTERPRET_FOUR((from >> 2) + block) * INTERPRET_PACKED(packed + block);
                     precise vec4 y = INTERPRET_FOUR((other >> 2) + block) + scaled;
                     INTERPRET_PUT((to >> 2) + block, y);
                 }
@@ -274,14 +280,14 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
 #include "cambrian/gpu/shaders/scan/interpret/any_neurons.glsl"
 #endif
                 for (int i = 0; i < outputs; ++i)
-                    INTERPRET_AT(to, i) = INTERPRET_AT(bytecode.at[record + (i >> 2)][i & 3], 0);
+                    INTERPRET_AT(to, i) = INTERPRET_AT(INTERPRET_CODE(record + (i >> 2))[i & 3], 0);
                 for (int i = 0; i < table.y; ++i) {
                     const int at = outputs + i;
-                    INTERPRET_STATE[other + i] = INTERPRET_AT(bytecode.at[record + (at >> 2)][at & 3], 0);
+                    INTERPRET_STATE[other + i] = INTERPRET_AT(INTERPRET_CODE(record + (at >> 2))[at & 3], 0);
                 }
                 position += tail.w >> 2;
-                next_head = bytecode.at[position];
-                next_tail = bytecode.at[position + 1];
+                next_head = INTERPRET_CODE(position);
+                next_tail = INTERPRET_CODE(position + 1);
                 break;
             }
 #endif
@@ -306,6 +312,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
 #undef INTERPRET_PUT
 #undef INTERPRET_AT
 #undef INTERPRET_NEURONS
+#undef INTERPRET_SPREAD
 #undef INTERPRET_ANY_ACTIVATION
 #undef INTERPRET_ACTIVATE
 #undef INTERPRET_ACTIVATE_TWO

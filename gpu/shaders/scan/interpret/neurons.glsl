@@ -56,8 +56,8 @@ void activate_any_pair(inout float x[2], int code, bool both) {
         for (int q = 1; q < (fours); ++q) {                                                     \
             const ivec4 here = four;                                                            \
             const vec4 weighted_by = by;                                                        \
-            four = bytecode.at[(at_record) + q + 1];                                            \
-            by = weights.at[min((at_own) + q + 1, last_four)];                                  \
+            four = INTERPRET_CODE((at_record) + q + 1);                                            \
+            by = INTERPRET_PACKED(min((at_own) + q + 1, last_four));                                  \
             sum = sum + op_mul(INTERPRET_AT(here.x, 0), weighted_by.x);                         \
             sum = sum + op_mul(INTERPRET_AT(here.y, 0), weighted_by.y);                         \
             sum = sum + op_mul(INTERPRET_AT(here.z, 0), weighted_by.z);                         \
@@ -65,8 +65,8 @@ void activate_any_pair(inout float x[2], int code, bool both) {
         }                                                                                       \
     }
 // Word i of a record and of its weights, the head being word 0.
-#define INTERPRET_PLACE(i) bytecode.at[record + ((i) >> 2)][(i) & 3]
-#define INTERPRET_OWN(i) weights.at[own + ((i) >> 2)][(i) & 3]
+#define INTERPRET_PLACE(i) INTERPRET_CODE(record + ((i) >> 2))[(i) & 3]
+#define INTERPRET_OWN(i) INTERPRET_PACKED(own + ((i) >> 2))[(i) & 3]
 // Input i of a neuron, times its weight.
 #define INTERPRET_TERM(i) op_mul(INTERPRET_AT(INTERPRET_PLACE(i), 0), INTERPRET_WEIGHT(i))
 // The input of a rank among those of a neuron.

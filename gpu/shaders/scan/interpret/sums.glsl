@@ -5,10 +5,12 @@
     const int records_end = record + (table.z >> 2);
     // Weights lie as records do.
     const int to_weights = packed - record;
-    ivec4 places = bytecode.at[record];
-    ivec4 more_places = bytecode.at[record + 1];
-    vec4 factors = weights.at[packed];
-    vec4 more_factors = weights.at[packed + 1];
+    Bytecode places_at = INTERPRET_FROM(Bytecode, bytecode, record);
+    PackedWeights factors_at = INTERPRET_FROM(PackedWeights, weights, packed);
+    ivec4 places = places_at.at[0];
+    ivec4 more_places = places_at.at[INTERPRET_SPREAD];
+    vec4 factors = factors_at.at[0];
+    vec4 more_factors = factors_at.at[INTERPRET_SPREAD];
     while (record < records_end) {
         const int neuron = places.x;
         const bool two = (neuron & neuron_half) != 0;
@@ -28,8 +30,8 @@
         record += 2;
         for (int i = 8; i <= (neuron & 0xFFFF); i += 8) {
             for (const int end = record + 2; record < end; ++record) {
-                const ivec4 here = bytecode.at[record];
-                const vec4 by = weights.at[record + to_weights];
+                const ivec4 here = INTERPRET_CODE(record);
+                const vec4 by = INTERPRET_PACKED(record + to_weights);
                 last = last + op_mul(INTERPRET_AT(here.x, 0), by.x);
                 last = last + op_mul(INTERPRET_AT(here.y, 0), by.y);
                 last = last + op_mul(INTERPRET_AT(here.z, 0), by.z);
@@ -39,10 +41,12 @@
         sums[1] = op_add(last, last_bias);
         // Asked for now, there in the next turn; after the last weights there may be no more.
         const int next_weights = min(record, records_end - 2) + to_weights;
-        places = bytecode.at[record];
-        more_places = bytecode.at[record + 1];
-        factors = weights.at[next_weights];
-        more_factors = weights.at[next_weights + 1];
+        places_at = INTERPRET_FROM(Bytecode, bytecode, record);
+        factors_at = INTERPRET_FROM(PackedWeights, weights, next_weights);
+        places = places_at.at[0];
+        more_places = places_at.at[INTERPRET_SPREAD];
+        factors = factors_at.at[0];
+        more_factors = factors_at.at[INTERPRET_SPREAD];
         activate_pair(sums, (neuron >> 16) & 0xFF);
         // Of one neuron the value takes the place of what the first half gave.
         INTERPRET_AT(value, 0) = sums[0];
