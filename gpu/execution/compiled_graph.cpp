@@ -154,6 +154,8 @@ BufferView CompiledGraph::State::place_output(const Placement& placement, const 
 BufferView CompiledGraph::State::reserve(std::int64_t elements, bool per_individual) {
     BufferView view{fixed_slot, fixed_words, 0, 0};
     if (per_individual) {
+        // What is whole fours begins at a multiple of 16 bytes for any population.
+        if (elements % 4 == 0) individual_words = (individual_words + 3) / 4 * 4;
         view = {individual_slot, 0, std::exchange(individual_words, individual_words + elements),
                 elements};
     } else {

@@ -67,9 +67,9 @@ struct RowSpread {
 
 /// Entries of the memory table of a row kernel, RowEntry::words each: three for every carry (the
 /// operand, and two places that dispatches of a cut scan alternate between), then one for every
-/// sequence, invariant and stacked result, then the status words, then two of a RowSpread (its
-/// whole groups of individuals, and those left over), then the constants that the text reads from
-/// memory.
+/// sequence, invariant and stacked result, then the status words, then four of a RowSpread
+/// (bytecodes and weights of its whole groups of individuals, and of those left over), then the
+/// constants that the text reads from memory.
 struct RowText {
     std::string text;
     std::vector<std::shared_ptr<const Tensor>> constants;
@@ -86,7 +86,7 @@ struct RowEntry {
     static constexpr std::size_t words = 6;
     static constexpr std::size_t carry_places = 3;
     static constexpr std::size_t spread_after_status = 1;
-    static constexpr std::size_t constants_after_status = 3;
+    static constexpr std::size_t constants_after_status = 5;
 };
 
 /// Slots of a row kernel: address 0 of the push block is the memory table; slots below `direct` are

@@ -176,12 +176,21 @@ void RowKernelText::enter_carry(std::size_t index) {
     writer_.set(id, carry);
 }
 
+// Interpreters read these by address, not word by word.
+bool RowKernelText::is_network(ValueId id) const {
+    return std::ranges::any_of(scan_.body->nodes(), [&](const Node& node) {
+        if (node.op != Op::interpret) return false;
+        const auto operands = scan_.body->operands(node);
+        return operands[0] == id || operands[1] == id;
+    });
+}
+
 void RowKernelText::enter_operand(std::size_t index) {
     const ValueId id = input(index);
     const ValueInfo& info = scan_.body->value(id);
     const bool sequence = index < carries_ + sequences_;
     const std::string name = fmt::format("{}_{}", sequence ? "sequence" : "operand", index);
-    const bool interleaved = !sequence && info.per_individual &&
+    const bool interleaved = !sequence && info.per_individual && !is_network(id) &&
                              !writer_.keeps_in_registers(name) &&
                              info.shape.elements() <= options_.max_interleaved;
     if (interleaved) {

@@ -37,6 +37,8 @@ class RowKernelText {
     /// The state of a network that a carry is, where nobody else reads the carry; else empty.
     [[nodiscard]] std::string state_in_place(std::size_t index) const;
     void enter_carry(std::size_t index);
+    /// Whether a value is the bytecode or the weights of networks that are data.
+    [[nodiscard]] bool is_network(ValueId id) const;
     void enter_operand(std::size_t index);
     void stack_results();
     void pass_carries();

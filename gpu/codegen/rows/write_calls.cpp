@@ -55,19 +55,24 @@ std::optional<std::size_t> invariant_operand(const RowWriter& writer, ValueId id
     return static_cast<std::size_t>(found - inputs.begin());
 }
 
-/// Lays the networks of a node out anew, of one node in a kernel, where they are small; → whether
-/// it did.
+/// Lays the networks of a node out anew, of one node in a kernel, where they are small and have so
+/// few rows that neighbours walk several of them; → whether it did.
 bool spread_networks(RowWriter& writer, const Node& node) {
     const auto ids = writer.graph().operands(node);
     const auto bytecode = invariant_operand(writer, ids[0]);
     const auto weights = invariant_operand(writer, ids[1]);
-    if (!bytecode || !weights || !writer.lays_out() || writer.spread) return false;
     const ValueInfo& code = writer.graph().value(ids[0]);
+    const bool several = 2 * writer.analysis().rows <= std::int64_t{row_group_width};
+    if (!bytecode || !weights || !code.per_individual || !several || !writer.lays_out() ||
+        writer.spread)
+        return false;
+    const std::int64_t most = std::get<InterpretAttribute>(node.attributes).weights;
     const RowSpread spread{.bytecode = *bytecode,
                            .weights = *weights,
                            .bytecode_words = code.shape.elements(),
-                           .weight_words = std::get<InterpretAttribute>(node.attributes).weights};
-    if (!code.per_individual || spread.bytecode_words + spread.weight_words > RowSpread::max_words)
+                           .weight_words = (most + 3) / 4 * 4};
+    if (spread.bytecode_words % 4 != 0 ||
+        spread.bytecode_words + spread.weight_words > RowSpread::max_words)
         return false;
     writer.need_spread(spread);
     return true;
@@ -206,12 +211,9 @@ void row_write::interpret(RowWriter& writer, const Node& node) {
     each_of_state([&](std::span<const Index> at) {
         writer.line("{}[{}] = {};", kept, index_in(at), writer.element(state, at));
     });
-    const std::string weights =
-        spread ? fmt::format("spread + {}ul",
-                             4 * RowSpread::individuals * writer.spread->bytecode_words)
-               : writer.view(ids[1]).name;
     writer.line("{}(Bytecode({}), PackedWeights({}), {}, {});", function_of(node),
-                spread ? "spread" : writer.view(ids[0]).name, weights, x, y);
+                spread ? "bytecode" : writer.view(ids[0]).name,
+                spread ? "weights" : writer.view(ids[1]).name, x, y);
     writer.each(result.shape, 1, [&](std::span<const Index> at) {
         writer.line("{} = {}[{}];", writer.element(result, at), y, index_in(at));
     });

@@ -203,14 +203,17 @@ std::string RowWriter::pointer(ValueType type, std::string name, const std::stri
 
 void RowWriter::need_spread(const RowSpread& wanted) {
     spread = wanted;
-    constexpr std::int64_t group = RowSpread::individuals;
+    // The first entries are of whole groups, the others of those left over.
     pointers_.text += fmt::format(
-        "    const uint grouped = push.word[{0}] / {1}u * {1}u;\n"
-        "    uint64_t spread = 16ul * uint64_t(individual % {1}u);\n"
-        "    if (individual < grouped) spread += entry_address({2}u, individual / {1}u * {1}u);\n"
-        "    else spread += entry_address({3}u, 0u);\n",
-        RowPush::population, group, status_entry + RowEntry::spread_after_status,
-        status_entry + RowEntry::spread_after_status + 1);
+        "    const uint group_first = individual / {0}u * {0}u;\n"
+        "    const bool whole_group = group_first + {0}u <= push.word[{1}];\n"
+        "    const uint spread_entry = whole_group ? {2}u : {3}u;\n"
+        "    const uint spread_first = whole_group ? group_first : 0u;\n"
+        "    const uint64_t in_group = 16ul * uint64_t(individual - group_first);\n"
+        "    const uint64_t bytecode = in_group + entry_address(spread_entry, spread_first);\n"
+        "    const uint64_t weights = in_group + entry_address(spread_entry + 1u, spread_first);\n",
+        RowSpread::individuals, RowPush::population, status_entry + RowEntry::spread_after_status,
+        status_entry + RowEntry::spread_after_status + 2);
 }
 
 std::string RowWriter::before_loop() const {

@@ -170,7 +170,7 @@ class RowWriter {
     bool reports = false;
     std::uint32_t width = row_group_width;  ///< Lanes of a workgroup.
     std::optional<RowSpread> spread;
-    /// Declares `spread`, where the network of this invocation lies in the copy.
+    /// Declares `bytecode` and `weights`, where the network of this invocation lies in the copy.
     void need_spread(const RowSpread& wanted);
     /// Whether invariants may be laid out anew.
     [[nodiscard]] bool lays_out() const { return options_.max_interleaved > 0; }

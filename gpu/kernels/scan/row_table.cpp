@@ -49,8 +49,9 @@ RowTable::RowTable(const ScanAttribute& scan, const RowAnalysis& analysis, const
         spread_ = std::make_unique<SpreadCopy>(*text.spread, views,
                                                scan.body->value(weights).shape.elements(), owner);
     }
-    add_entry(spread_ ? spread_->groups() : views.operands[0]);
-    add_entry(spread_ ? spread_->rest() : views.operands[0]);
+    // Always there, so that the places of constants do not depend on it.
+    for (std::size_t i = RowEntry::spread_after_status; i < RowEntry::constants_after_status; ++i)
+        add_entry(spread_ ? spread_->entry(i - RowEntry::spread_after_status) : views.operands[0]);
     for (const auto& tensor : text.constants) add_entry(owner.table(constant_words(*tensor)));
     if (listed_slots() > 0) slot_list_ = owner.reserve(2 * listed_slots(), false);
     table_ = owner.table(entries_);

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
 
@@ -75,6 +76,12 @@ SpreadCopy::SpreadCopy(const RowSpread& spread, const RowViews& views, std::int6
         "spread_networks", resources.compiler.compile("spread_networks", shader), constants);
 }
 
+BufferView SpreadCopy::entry(std::size_t index) const {
+    BufferView view = index < 2 ? groups_ : rest_;
+    if (index % 2 == 1) view.offset += RowSpread::individuals * spread_.bytecode_words;
+    return view;
+}
+
 std::vector<vulkan::Range> SpreadCopy::ranges(const Frame& frame) const {
     return {frame.range(groups_, words()), frame.range(rest_, words() * RowSpread::individuals)};
 }
@@ -83,6 +90,7 @@ void SpreadCopy::record(vulkan::Recorder& recorder, const Frame& frame) const {
     vulkan::Push push;
     push.address = {frame.address(bytecode_), frame.address(weights_), frame.address(groups_),
                     frame.address(rest_)};
+    CAMBRIAN_ASSERT(push.address[2] % 16 == 0 && push.address[3] % 16 == 0);
     push.word[0] = static_cast<std::uint32_t>(frame.population);
     push.word[1] = static_cast<std::uint32_t>(bytecode_.stride);
     push.word[2] = static_cast<std::uint32_t>(weights_.stride);

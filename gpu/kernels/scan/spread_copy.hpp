@@ -16,8 +16,9 @@ class SpreadCopy {
     SpreadCopy(const RowSpread& spread, const RowViews& views, std::int64_t weights_operand,
                CompiledGraph& owner);
 
-    [[nodiscard]] const BufferView& groups() const { return groups_; }
-    [[nodiscard]] const BufferView& rest() const { return rest_; }
+    /// Where bytecodes of whole groups lie, weights of these, bytecodes of those left over, weights
+    /// of these.
+    [[nodiscard]] BufferView entry(std::size_t index) const;
     [[nodiscard]] std::vector<vulkan::Range> ranges(const Frame& frame) const;
     void record(vulkan::Recorder& recorder, const Frame& frame) const;
 

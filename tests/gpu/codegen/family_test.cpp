@@ -242,8 +242,9 @@ TEST(VulkanFamily, MoreWeightsNeedNoNewPipeline) {
     };
     evaluate(R"({"layers": [{"type": "dense", "out": 6}, {"type": "dense"}]})");
     const std::int64_t pipelines = vulkan_statistics(*vulkan).pipelines;
-    evaluate(R"({"layers": [{"type": "dense", "out": 24}, {"type": "dense", "out": 24},
-                            {"type": "dense"}]})");
+    evaluate(R"({"layers": [{"type": "dense", "out": 20}, {"type": "dense", "out": 20},
+                            {"type": "dense", "out": 6}, {"type": "dense", "out": 6},
+                            {"type": "dense", "out": 6}, {"type": "dense"}]})");
     EXPECT_EQ(evaluator.counters().programs_compiled, 2U);
     EXPECT_EQ(vulkan_statistics(*vulkan).pipelines, pipelines);
 }

@@ -314,6 +314,38 @@ TEST(RowKernel, ACarryThatANetworkKeepsIsItsState) {
     EXPECT_FALSE(compiler.compile("rows", copied).empty());
 }
 
+/// Two networks of the same words, which the body also reads one by one.
+gpu::RowText text_of_two_networks(std::int64_t rows) {
+    ScanBuilder scan;
+    const Var row = scan.carry(ValueType::real, {rows, 3});
+    const Var state = scan.carry(ValueType::real, {rows, 1});
+    const Var bytecode = scan.invariant(ValueType::integer, {32});
+    const Var weights = scan.invariant(ValueType::real, {384});
+    const std::array operands{bytecode, weights, row, state};
+    Var sum = reduce_sum(weights, 0, false);
+    for (int i = 0; i < 2; ++i)
+        sum = sum + scan.body().add(Op::interpret, operands,
+                                    InterpretAttribute{.outputs = 3, .memory = 16, .weights = 384});
+    const Graph graph = scan.finish({sum, state}, 40, false);
+    const ScanAttribute body = gpu::lower_row_body(scan_of(graph));
+    return gpu::write_row_kernel(body, gpu::analyse_rows(body, {}), {});
+}
+
+TEST(RowKernel, NetworksThatAreDataLieWhereTheirInterpretersReadThem) {
+    const gpu::RowText text = text_of_two_networks(5);
+    EXPECT_THAT(text.interleaved, IsEmpty());
+    ASSERT_TRUE(text.spread);
+    EXPECT_EQ(text.spread->bytecode_words, 32);
+    EXPECT_EQ(text.spread->weight_words, 384);
+    // The second network is read where it is.
+    EXPECT_THAT(text.text, HasSubstr("(Bytecode(bytecode), PackedWeights(weights), "));
+    EXPECT_THAT(text.text, HasSubstr("(Bytecode(operand_2), PackedWeights(operand_3), "));
+    gpu::ShaderCompiler compiler("", "");
+    EXPECT_FALSE(compiler.compile("rows", text.text).empty());
+    // Neighbours that walk one network read one place.
+    EXPECT_FALSE(text_of_two_networks(17).spread);
+}
+
 TEST(RowKernel, AMaskThatIsConstantTellsNothingOfWhoWalksOn) {
     ScanBuilder scan;
     const Var state = scan.carry(ValueType::real, {4, 3});
