@@ -416,7 +416,8 @@ void interpret(const Call& call) {
             checked(reinterpret_cast<const BytecodeInstruction*>(bytecode.data()));
         for (; instruction->op != BytecodeOp::end; instruction = checked(next(instruction)))
             row.run(*instruction);
-        CAMBRIAN_ASSERT(instruction->in == interpret.outputs);
+        CAMBRIAN_ASSERT(instruction->in == interpret.outputs &&
+                        instruction->detail <= interpret.weights);
         std::copy_n(memory.begin() + instruction->source, outputs,
                     call.results[0].begin() + static_cast<std::ptrdiff_t>(i * outputs));
     }

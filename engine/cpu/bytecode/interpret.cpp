@@ -30,6 +30,7 @@ class InterpretKernel : public Kernel {
         const Shape& rows = context.operand(2).shape;
         run_.inputs = rows[-1];
         run_.outputs = interpret.outputs;
+        largest_ = interpret.weights;
         run_.capacity = capacity_of(interpret, context.operand(0).shape, context.operand(1).shape,
                                     context.operand(3).shape);
         count_ = rows.elements() / rows[-1];
@@ -63,7 +64,7 @@ class InterpretKernel : public Kernel {
                 continue;
             }
             run.bytecode = frame.at<std::int32_t>(bytecode_) + i * bytecode_.stride;
-            CAMBRIAN_EXPECT(bytecode_fits(run.bytecode, run.capacity));
+            CAMBRIAN_EXPECT(bytecode_fits(run.bytecode, run.capacity, largest_));
             run.weights = frame.at<float>(weights_) + i * weights_.stride;
             run_bytecode(run, frame.at<float>(rows_) + i * rows_.stride, count_, outputs, state);
         }
@@ -74,6 +75,7 @@ class InterpretKernel : public Kernel {
     bool per_individual_;
     bool shares_words_ = false;
     BytecodeRun run_;
+    std::int64_t largest_ = 0;  ///< Packed words of the largest network there may be.
     std::int64_t count_ = 0;
 };
 

@@ -488,12 +488,13 @@ void run_side_by_side(const BytecodeRun& run, std::int64_t networks, const RowCo
 
 }  // namespace
 
-bool bytecode_fits(const std::int32_t* bytecode, const BytecodeCapacity& capacity) {
+bool bytecode_fits(const std::int32_t* bytecode, const BytecodeCapacity& capacity,
+                   std::int64_t largest) {
     const auto* const end = bytecode + capacity.words;
     for (const auto* instruction = instructions(bytecode);; instruction = next(instruction)) {
         const auto words = end - reinterpret_cast<const std::int32_t*>(instruction);
         if (!fits(*instruction, words, capacity)) return false;
-        if (instruction->op == BytecodeOp::end) return true;
+        if (instruction->op == BytecodeOp::end) return instruction->detail <= largest;
     }
 }
 

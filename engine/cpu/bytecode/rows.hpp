@@ -31,7 +31,9 @@ struct BytecodeRun {
 };
 
 /// Whether every word that a bytecode touches lies inside a capacity, as all that run it rely on.
-[[nodiscard]] bool bytecode_fits(const std::int32_t* bytecode, const BytecodeCapacity& capacity);
+/// @param largest packed words of the largest network there may be (InterpretAttribute::weights).
+[[nodiscard]] bool bytecode_fits(const std::int32_t* bytecode, const BytecodeCapacity& capacity,
+                                 std::int64_t largest);
 
 /// Computes `count` rows [count, inputs] → outputs [count, outputs], state [count, capacity.state]
 /// in place: ordered sums of multiplications and additions, each row on its own. Contract:

@@ -33,17 +33,9 @@ struct WeightPlaces {
 };
 
 WeightPlaces weights_of(const std::int32_t* bytecode) {
-    std::int64_t first = INT64_MAX;
-    std::int64_t end = 0;
-    for (const auto* instruction = instructions(bytecode);; instruction = next(instruction)) {
-        const std::int64_t count = packed_weights(*instruction);
-        if (count > 0) {
-            first = std::min<std::int64_t>(first, instruction->weights);
-            end = std::max(end, instruction->weights + count);
-        }
-        if (instruction->op == BytecodeOp::end) break;
-    }
-    return end == 0 ? WeightPlaces{} : WeightPlaces{.first = first, .count = end - first};
+    const auto* instruction = instructions(bytecode);
+    while (instruction->op != BytecodeOp::end) instruction = next(instruction);
+    return {.first = instruction->weights, .count = instruction->detail};
 }
 
 /// Whether bytecodes differ in nothing but where their weights begin.
@@ -90,6 +82,7 @@ class SideBySideKernel : public ArrangedKernel {
         const auto& interpret = std::get<InterpretAttribute>(node.node.attributes);
         run_.inputs = node.operand(2).shape[-1];
         run_.outputs = interpret.outputs;
+        largest_ = interpret.weights;
         run_.capacity = capacity_of(interpret, node.operand(0).shape, node.operand(1).shape,
                                     node.operand(3).shape);
         count_ = static_cast<std::int64_t>(rows_.size()) / run_.inputs;
@@ -103,7 +96,7 @@ class SideBySideKernel : public ArrangedKernel {
         const auto* bytecode = frame.at<std::int32_t>(bytecode_);
         std::int64_t used = 0;
         for (std::int64_t i = 0; i < count; ++i, bytecode += bytecode_.stride) {
-            CAMBRIAN_EXPECT(bytecode_fits(bytecode, run_.capacity));
+            CAMBRIAN_EXPECT(bytecode_fits(bytecode, run_.capacity, largest_));
             used += weights_of(bytecode).count;
             if (used > crowd_weights) return std::max<std::int64_t>(1, i);
         }
@@ -293,7 +286,8 @@ class SideBySideKernel : public ArrangedKernel {
     ElementRows state_;
     ElementRow outputs_, new_state_;  ///< The first of rows that follow each other.
     BytecodeRun run_;
-    std::int64_t count_ = 0;  ///< Rows of a network.
+    std::int64_t largest_ = 0;  ///< Packed words of the largest network there may be.
+    std::int64_t count_ = 0;    ///< Rows of a network.
 };
 
 }  // namespace

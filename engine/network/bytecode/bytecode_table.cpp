@@ -251,6 +251,7 @@ bool fits(const BytecodeInstruction& instruction, std::int64_t words,
     const bool outside_set = known_code(detail, capacity.activations) != detail;
     if (op == BytecodeOp::dense && outside_set && known_code(detail, ActivationSet::any) == detail)
         return false;
+    if (op == BytecodeOp::end && !inside(weights, detail, capacity.weights)) return false;
     const auto in_memory = [&](std::int64_t first, std::int64_t width) {
         return first % 4 == 0 && inside(first, whole_blocks(width), capacity.memory);
     };

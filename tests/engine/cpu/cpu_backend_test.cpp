@@ -145,7 +145,8 @@ TEST(CpuBackend, StopsAScanWhenNobodyIsAlive) {
 }
 
 /// Adds up what one network that all share says of a sequence, for the individuals that live.
-Graph sum_of_a_shared_network(const Bytecode& bytecode) {
+/// @param largest words of the largest network, as the program says.
+Graph sum_of_a_shared_network(const Bytecode& bytecode, std::int64_t largest) {
     Graph body;
     const Var alive = body.input("alive", ValueType::boolean, {});
     const Var sum = body.input("sum", ValueType::real, {1, 1});
@@ -153,10 +154,9 @@ Graph sum_of_a_shared_network(const Bytecode& bytecode) {
     const Var words = body.input("bytecode", ValueType::integer, {bytecode.capacity.words});
     const Var weights = body.input("weights", ValueType::real, {bytecode.capacity.weights});
     const Var state = body.input("state", ValueType::real, {1, 1});
-    const Var said = body.add(Op::interpret, std::array{words, weights, row, state},
-                              InterpretAttribute{.outputs = 1,
-                                                 .memory = bytecode.capacity.memory,
-                                                 .weights = bytecode.capacity.weights});
+    const Var said = body.add(
+        Op::interpret, std::array{words, weights, row, state},
+        InterpretAttribute{.outputs = 1, .memory = bytecode.capacity.memory, .weights = largest});
     body.output(alive);
     body.output(select(alive, sum + said, sum));
     Graph graph;
@@ -176,7 +176,7 @@ Graph sum_of_a_shared_network(const Bytecode& bytecode) {
 TEST(CpuBackend, RunsASharedNetworkForThoseThatLive) {
     const Bytecode bytecode = make_bytecode(Network(
         blueprint_from_json(nlohmann::json::parse(R"({"layers": [{"type": "dense"}]})"), 1, 1)));
-    const Graph graph = sum_of_a_shared_network(bytecode);
+    const Graph graph = sum_of_a_shared_network(bytecode, bytecode.capacity.weights);
     Tensor weights(ValueType::real, Shape{bytecode.capacity.weights});
     std::ranges::fill(weights.elements, 0.5);
     const std::vector<Tensor> inputs{
@@ -190,6 +190,9 @@ TEST(CpuBackend, RunsASharedNetworkForThoseThatLive) {
     EXPECT_EQ(sums, evaluate(*reference, graph, 2, inputs)[0].elements);
     EXPECT_EQ(sums[0], 0.0);
     EXPECT_GT(sums[1], 0.0);
+    const Graph of_smaller_ones = sum_of_a_shared_network(bytecode, bytecode.capacity.weights - 1);
+    EXPECT_THROW(evaluate(*strict_backend(), of_smaller_ones, 2, inputs), ContractViolation);
+    EXPECT_THROW(evaluate(*reference, of_smaller_ones, 2, inputs), ContractViolation);
 }
 
 TEST(CpuBackend, KeepsSubnormalNumbersWhateverTheCallerHasSet) {
