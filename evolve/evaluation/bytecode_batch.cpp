@@ -50,9 +50,14 @@ std::span<const std::optional<BytecodeBatch::Entry>> BytecodeBatch::read(
             entries_[i] = forms_[i] != nullptr ? entry_of(*forms_[i], parts_[part]) : std::nullopt;
         }
     });
-    for (const Capacities& part : parts_)
-        for (std::size_t i = 0; i < class_count; ++i)
-            if (part[i].words > 0) capacities_[i] = capacities_[i].joined(part[i]).rounded();
+    for (std::size_t i = 0; i < class_count; ++i) {
+        BytecodeCapacity needed;
+        for (const Capacities& part : parts_) needed = needed.joined(part[i]);
+        if (needed.words == 0) continue;
+        capacities_[i] = capacities_[i].joined(needed);
+        capacities_[i].memory = needed.memory;
+        capacities_[i] = capacities_[i].rounded();
+    }
     return entries_;
 }
 

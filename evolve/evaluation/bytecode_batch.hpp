@@ -14,7 +14,9 @@
 namespace cambrian::evolve {
 
 /// The bytecodes of many networks, sorted into few classes of size. All networks of a class fit one
-/// capacity, which only grows, so that one program serves them all for good. Keeps its storage.
+/// capacity, which only grows, so that one program serves them all for good: but for the working
+/// memory, which is what those read last need. A GPU keeps fewer rows side by side where each has
+/// more of it, and one large network would slow down all that come later. Keeps its storage.
 class BytecodeBatch {
   public:
     /// Networks with state have classes of their own where that is asked for.
@@ -39,7 +41,7 @@ class BytecodeBatch {
     /// call, while the individuals live.
     std::span<const std::optional<Entry>> read(std::span<const Individual* const> individuals,
                                                ThreadPool& threads);
-    /// What every network of a class fits, now and before.
+    /// What every network of a class fits, now and, but for working memory, before.
     [[nodiscard]] const BytecodeCapacity& capacity(std::size_t size_class) const {
         return capacities_[size_class];
     }
