@@ -60,6 +60,7 @@ struct CompiledGraph::State {
     void upload_constants();
     [[nodiscard]] bool needs_kernel(const Node& node, const Graph& graph) const;
     [[nodiscard]] BufferView reserve(std::int64_t elements, bool per_individual);
+    [[nodiscard]] BufferView reserve_uncounted(std::int64_t elements);
     void measure(const BufferView& view, std::int64_t elements);
     [[nodiscard]] std::uint32_t output_slot(std::size_t index) const {
         return first_input_slot + static_cast<std::uint32_t>(boundary.input_strides.size() + index);
@@ -154,15 +155,19 @@ BufferView CompiledGraph::State::place_output(const Placement& placement, const 
 BufferView CompiledGraph::State::reserve(std::int64_t elements, bool per_individual) {
     BufferView view{fixed_slot, fixed_words, 0, 0};
     if (per_individual) {
-        // What is whole fours begins at a multiple of 16 bytes for any population.
-        if (elements % 4 == 0) individual_words = (individual_words + 3) / 4 * 4;
-        view = {individual_slot, 0, std::exchange(individual_words, individual_words + elements),
-                elements};
+        view = reserve_uncounted(elements);
     } else {
         fixed_words += whole_lines(elements);
     }
     measure(view, elements);
     return view;
+}
+
+BufferView CompiledGraph::State::reserve_uncounted(std::int64_t elements) {
+    // What is whole fours begins at a multiple of 16 bytes for any population.
+    if (elements % 4 == 0) individual_words = (individual_words + 3) / 4 * 4;
+    return {individual_slot, 0, std::exchange(individual_words, individual_words + elements),
+            elements};
 }
 
 void CompiledGraph::State::measure(const BufferView& view, std::int64_t elements) {
@@ -334,6 +339,10 @@ Resources& CompiledGraph::resources() const {
 
 BufferView CompiledGraph::reserve(std::int64_t elements, bool per_individual) {
     return state_->reserve(elements, per_individual);
+}
+
+BufferView CompiledGraph::reserve_uncounted(std::int64_t elements) {
+    return state_->reserve_uncounted(elements);
 }
 
 BufferView CompiledGraph::scratch(std::int64_t elements, bool per_individual) {

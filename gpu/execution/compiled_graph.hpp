@@ -88,6 +88,9 @@ class CompiledGraph {
     [[nodiscard]] Resources& resources() const;
     /// Memory that a kernel keeps for itself in every run.
     [[nodiscard]] BufferView reserve(std::int64_t elements, bool per_individual);
+    /// The same for every individual, where the kernel counts the words of all in 64 bits: any
+    /// population that memory has room for.
+    [[nodiscard]] BufferView reserve_uncounted(std::int64_t elements);
     /// The same, but what other kernels have there is lost: only for what one kernel writes and
     /// reads.
     [[nodiscard]] BufferView scratch(std::int64_t elements, bool per_individual);

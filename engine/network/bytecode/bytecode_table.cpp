@@ -234,12 +234,6 @@ const BytecodeOpInfo& op_info(BytecodeOp op) {
     return table[static_cast<std::size_t>(op)];
 }
 
-std::int64_t packed_weights(const BytecodeInstruction& instruction) {
-    const BytecodeOpInfo& entry = op_info(instruction.op);
-    return entry.weights != nullptr ? entry.weights(instruction.in, instruction.out)
-                                    : NeuronTable(instruction).weights();
-}
-
 bool fits(const BytecodeInstruction& instruction, std::int64_t words,
           const BytecodeCapacity& capacity) {
     const auto [op, result, source, other, in, out, weights, detail] = instruction;
@@ -252,6 +246,8 @@ bool fits(const BytecodeInstruction& instruction, std::int64_t words,
     if (op == BytecodeOp::dense && outside_set && known_code(detail, ActivationSet::any) == detail)
         return false;
     if (op == BytecodeOp::end && !inside(weights, detail, capacity.weights)) return false;
+    const std::int64_t own_weights =
+        entry.weights != nullptr ? entry.weights(in, out) : NeuronTable(instruction).weights();
     const auto in_memory = [&](std::int64_t first, std::int64_t width) {
         return first % 4 == 0 && inside(first, whole_blocks(width), capacity.memory);
     };
@@ -259,7 +255,7 @@ bool fits(const BytecodeInstruction& instruction, std::int64_t words,
            (!entry.reads_source || in_memory(source, in)) &&
            (!entry.reads_other || in_memory(other, out)) &&
            (!entry.has_state || inside(other, out, capacity.state)) && weights % 4 == 0 &&
-           inside(weights, packed_weights(instruction), capacity.weights);
+           inside(weights, own_weights, capacity.weights);
 }
 
 }  // namespace cambrian

@@ -47,7 +47,5 @@ inline constexpr std::size_t bytecode_op_count = static_cast<std::size_t>(Byteco
 /// @param words of the bytecode from the instruction on.
 [[nodiscard]] bool fits(const BytecodeInstruction& instruction, std::int64_t words,
                         const BytecodeCapacity& capacity);
-/// Packed words of the weights of an instruction in a bytecode.
-[[nodiscard]] std::int64_t packed_weights(const BytecodeInstruction& instruction);
 
 }  // namespace cambrian

@@ -64,7 +64,7 @@ SpreadCopy::SpreadCopy(const RowSpread& spread, const RowViews& views, std::int6
       bytecode_(views.operands[spread.bytecode]),
       weights_(views.operands[spread.weights]),
       weights_operand_(weights_operand),
-      groups_(owner.reserve(words(), true)),
+      groups_(owner.reserve_uncounted(words())),
       rest_(owner.reserve(words() * RowSpread::individuals, false)) {
     const std::string shader =
         fmt::format(text, fmt::arg("individuals", RowSpread::individuals), fmt::arg("parts", parts),
