@@ -34,7 +34,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer Pa
 #define INTERPRET_CODE(i) bytecode.at[(i) * INTERPRET_SPREAD]
 #define INTERPRET_PACKED(i) weights.at[(i) * INTERPRET_SPREAD]
 // The fours from one on. A constant place after an address is free; an index is three instructions.
-#define INTERPRET_FROM(Fours, fours, first) \
+#define INTERPRET_POINTER(Fours, fours, first) \
     Fours(uint64_t(fours) + uint64_t(16 * INTERPRET_SPREAD) * uint64_t(uint(first)))
 
 // The codes of BytecodeOp.
@@ -121,8 +121,8 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 // Asked for before they are needed.
                 const vec4 bias_a = INTERPRET_PACKED(first + inputs);
                 const vec4 bias_b = INTERPRET_PACKED(second + inputs);
-                precise vec4 a = vec4(0.0);
-                precise vec4 b = vec4(0.0);
+                precise vec4 a;
+                precise vec4 b;
                 INTERPRET_PRODUCT_TWO(a, b, INTERPRET_FROM_MEMORY, from, inputs, first, second);
                 a = a + bias_a;
                 b = b + bias_b;
@@ -132,7 +132,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
             }
             if (block < blocks) {
                 const int first = packed + block * (inputs + 1);
-                precise vec4 sum = vec4(0.0);
+                precise vec4 sum;
                 INTERPRET_PRODUCT(sum, INTERPRET_FROM_MEMORY, from, inputs, first);
                 sum = sum + INTERPRET_PACKED(first + inputs);
                 INTERPRET_PUT((to >> 2) + block, INTERPRET_ACTIVATE(sum, tail.w));
@@ -143,11 +143,11 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 for (; block + 1 < blocks; block += 2) {
                     const int first = packed + block * (inputs + outputs + 1);
                     const int second = first + inputs + outputs + 1;
-                    precise vec4 a = vec4(0.0);
-                    precise vec4 b = vec4(0.0);
+                    precise vec4 a;
+                    precise vec4 b;
                     INTERPRET_PRODUCT_TWO(a, b, INTERPRET_FROM_MEMORY, from, inputs, first, second);
-                    precise vec4 memory_a = vec4(0.0);
-                    precise vec4 memory_b = vec4(0.0);
+                    precise vec4 memory_a;
+                    precise vec4 memory_b;
                     INTERPRET_PRODUCT_TWO(memory_a, memory_b, INTERPRET_FROM_STATE, other, outputs,
                                           first + inputs, second + inputs);
                     a = a + memory_a;
@@ -160,9 +160,9 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 }
                 if (block < blocks) {
                     const int first = packed + block * (inputs + outputs + 1);
-                    precise vec4 sum = vec4(0.0);
+                    precise vec4 sum;
                     INTERPRET_PRODUCT(sum, INTERPRET_FROM_MEMORY, from, inputs, first);
-                    precise vec4 memory_sum = vec4(0.0);
+                    precise vec4 memory_sum;
                     INTERPRET_PRODUCT(memory_sum, INTERPRET_FROM_STATE, other, outputs,
                                       first + inputs);
                     sum = sum + memory_sum;
@@ -239,8 +239,8 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 int block = 0;
                 for (; block + 1 < blocks; block += 2) {
                     const int first = packed + block * inputs;
-                    precise vec4 a = vec4(0.0);
-                    precise vec4 b = vec4(0.0);
+                    precise vec4 a;
+                    precise vec4 b;
                     INTERPRET_PRODUCT_TWO(a, b, INTERPRET_FROM_MEMORY, from, inputs, first,
                                           first + inputs);
                     a = INTERPRET_FOUR((other >> 2) + block) + a;
@@ -249,7 +249,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                     INTERPRET_PUT((to >> 2) + block + 1, b);
                 }
                 if (block < blocks) {
-                    precise vec4 sum = vec4(0.0);
+                    precise vec4 sum;
                     INTERPRET_PRODUCT(sum, INTERPRET_FROM_MEMORY, from, inputs,
                                       packed + block * inputs);
                     sum = INTERPRET_FOUR((other >> 2) + block) + sum;

@@ -5,8 +5,8 @@
     const int records_end = record + (table.z >> 2);
     // Weights lie as records do.
     const int to_weights = packed - record;
-    Bytecode places_at = INTERPRET_FROM(Bytecode, bytecode, record);
-    PackedWeights factors_at = INTERPRET_FROM(PackedWeights, weights, packed);
+    Bytecode places_at = INTERPRET_POINTER(Bytecode, bytecode, record);
+    PackedWeights factors_at = INTERPRET_POINTER(PackedWeights, weights, packed);
     ivec4 places = places_at.at[0];
     ivec4 more_places = places_at.at[INTERPRET_SPREAD];
     vec4 factors = factors_at.at[0];
@@ -41,8 +41,8 @@
         sums[1] = op_add(last, last_bias);
         // Asked for now, there in the next turn; after the last weights there may be no more.
         const int next_weights = min(record, records_end - 2) + to_weights;
-        places_at = INTERPRET_FROM(Bytecode, bytecode, record);
-        factors_at = INTERPRET_FROM(PackedWeights, weights, next_weights);
+        places_at = INTERPRET_POINTER(Bytecode, bytecode, record);
+        factors_at = INTERPRET_POINTER(PackedWeights, weights, next_weights);
         places = places_at.at[0];
         more_places = places_at.at[INTERPRET_SPREAD];
         factors = factors_at.at[0];
