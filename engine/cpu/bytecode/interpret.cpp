@@ -28,11 +28,8 @@ class InterpretKernel : public Kernel {
           per_individual_(context.per_individual) {
         const auto& interpret = context.attribute<InterpretAttribute>();
         const Shape& rows = context.operand(2).shape;
-        run_.inputs = rows[-1];
-        run_.outputs = interpret.outputs;
-        largest_ = interpret.weights;
-        run_.capacity = capacity_of(interpret, context.operand(0).shape, context.operand(1).shape,
-                                    context.operand(3).shape);
+        run_ = bytecode_run(interpret, context.operand(0).shape, context.operand(1).shape, rows,
+                            context.operand(3).shape);
         count_ = rows.elements() / rows[-1];
         run_.rows = count_ >= wide_rows && interpret.memory <= wide_memory ? wide_rows : max_lanes;
         const std::int64_t words = interpret.memory * run_.rows;
@@ -64,7 +61,7 @@ class InterpretKernel : public Kernel {
                 continue;
             }
             run.bytecode = frame.at<std::int32_t>(bytecode_) + i * bytecode_.stride;
-            CAMBRIAN_EXPECT(bytecode_fits(run.bytecode, run.capacity, largest_));
+            CAMBRIAN_EXPECT(fitting_end(run.bytecode, run) != nullptr);
             run.weights = frame.at<float>(weights_) + i * weights_.stride;
             run_bytecode(run, frame.at<float>(rows_) + i * rows_.stride, count_, outputs, state);
         }
@@ -75,7 +72,6 @@ class InterpretKernel : public Kernel {
     bool per_individual_;
     bool shares_words_ = false;
     BytecodeRun run_;
-    std::int64_t largest_ = 0;  ///< Packed words of the largest network there may be.
     std::int64_t count_ = 0;
 };
 

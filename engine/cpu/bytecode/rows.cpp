@@ -488,13 +488,23 @@ void run_side_by_side(const BytecodeRun& run, std::int64_t networks, const RowCo
 
 }  // namespace
 
-bool bytecode_fits(const std::int32_t* bytecode, const BytecodeCapacity& capacity,
-                   std::int64_t largest) {
-    const auto* const end = bytecode + capacity.words;
+BytecodeRun bytecode_run(const InterpretAttribute& interpret, const Shape& bytecode,
+                         const Shape& weights, const Shape& rows, const Shape& state) {
+    BytecodeRun run;
+    run.inputs = rows[-1];
+    run.outputs = interpret.outputs;
+    run.capacity = capacity_of(interpret, bytecode, weights, state);
+    run.largest = interpret.weights;
+    return run;
+}
+
+const BytecodeInstruction* fitting_end(const std::int32_t* bytecode, const BytecodeRun& run) {
+    const auto* const after = bytecode + run.capacity.words;
     for (const auto* instruction = instructions(bytecode);; instruction = next(instruction)) {
-        const auto words = end - reinterpret_cast<const std::int32_t*>(instruction);
-        if (!fits(*instruction, words, capacity)) return false;
-        if (instruction->op == BytecodeOp::end) return instruction->detail <= largest;
+        const auto words = after - reinterpret_cast<const std::int32_t*>(instruction);
+        if (!fits(*instruction, words, run.capacity)) return nullptr;
+        if (instruction->op == BytecodeOp::end)
+            return instruction->detail <= run.largest ? instruction : nullptr;
     }
 }
 

@@ -28,16 +28,21 @@ struct BytecodeRun {
     std::int64_t inputs = 0;
     std::int64_t outputs = 0;
     BytecodeCapacity capacity;
+    std::int64_t largest = 0;  ///< Packed words of the largest network there may be.
 };
 
-/// Whether every word that a bytecode touches lies inside a capacity, as all that run it rely on.
-/// @param largest packed words of the largest network there may be (InterpretAttribute::weights).
-[[nodiscard]] bool bytecode_fits(const std::int32_t* bytecode, const BytecodeCapacity& capacity,
-                                 std::int64_t largest);
+/// What an op says of every run: inputs, outputs, capacity, largest.
+[[nodiscard]] BytecodeRun bytecode_run(const InterpretAttribute& interpret, const Shape& bytecode,
+                                       const Shape& weights, const Shape& rows, const Shape& state);
+
+/// The last instruction of a bytecode whose every word lies inside the capacity of a run, as all
+/// that run it rely on; null for any other. A bytecode fits a run where there is one.
+[[nodiscard]] const BytecodeInstruction* fitting_end(const std::int32_t* bytecode,
+                                                     const BytecodeRun& run);
 
 /// Computes `count` rows [count, inputs] → outputs [count, outputs], state [count, capacity.state]
 /// in place: ordered sums of multiplications and additions, each row on its own. Contract:
-/// bytecode_fits, which is not checked here.
+/// the bytecode fits, which is not checked here.
 void run_bytecode(const BytecodeRun& run, const float* rows, std::int64_t count, float* outputs,
                   float* state);
 
@@ -66,7 +71,7 @@ struct RowColumns {
 /// The same for up to max_lanes networks whose bytecodes differ in nothing but where their weights
 /// begin: run.bytecode is that of one of them, weight w of its network n lies at run.weights
 /// [w · max_lanes + n]. A load may read max_lanes numbers from the first network on; nothing is
-/// written after the last. Every network has the bits of run_bytecode. Contract: bytecode_fits.
+/// written after the last. Every network has the bits of run_bytecode. Contract: the bytecode fits.
 void run_bytecode_side_by_side(const BytecodeRun& run, std::int64_t networks, std::int64_t rows,
                                RowColumns x);
 

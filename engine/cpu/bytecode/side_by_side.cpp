@@ -79,12 +79,9 @@ class SideBySideKernel : public ArrangedKernel {
           new_state_(node.results[1].front()) {
         bytecode_.stride = node.input_strides[bytecode_.slot - first_input_slot];
         weights_.stride = node.input_strides[weights_.slot - first_input_slot];
-        const auto& interpret = std::get<InterpretAttribute>(node.node.attributes);
-        run_.inputs = node.operand(2).shape[-1];
-        run_.outputs = interpret.outputs;
-        largest_ = interpret.weights;
-        run_.capacity = capacity_of(interpret, node.operand(0).shape, node.operand(1).shape,
-                                    node.operand(3).shape);
+        run_ =
+            bytecode_run(std::get<InterpretAttribute>(node.node.attributes), node.operand(0).shape,
+                         node.operand(1).shape, node.operand(2).shape, node.operand(3).shape);
         count_ = static_cast<std::int64_t>(rows_.size()) / run_.inputs;
     }
 
@@ -96,8 +93,9 @@ class SideBySideKernel : public ArrangedKernel {
         const auto* bytecode = frame.at<std::int32_t>(bytecode_);
         std::int64_t used = 0;
         for (std::int64_t i = 0; i < count; ++i, bytecode += bytecode_.stride) {
-            CAMBRIAN_EXPECT(bytecode_fits(bytecode, run_.capacity, largest_));
-            used += weights_of(bytecode).count;
+            const BytecodeInstruction* const end = fitting_end(bytecode, run_);
+            CAMBRIAN_EXPECT(end != nullptr);
+            used += end->detail;
             if (used > crowd_weights) return std::max<std::int64_t>(1, i);
         }
         return count;
@@ -286,8 +284,7 @@ class SideBySideKernel : public ArrangedKernel {
     ElementRows state_;
     ElementRow outputs_, new_state_;  ///< The first of rows that follow each other.
     BytecodeRun run_;
-    std::int64_t largest_ = 0;  ///< Packed words of the largest network there may be.
-    std::int64_t count_ = 0;    ///< Rows of a network.
+    std::int64_t count_ = 0;  ///< Rows of a network.
 };
 
 }  // namespace
