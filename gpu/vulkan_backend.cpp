@@ -57,7 +57,8 @@ class VulkanBackend : public Backend {
                      .dump_directory = options.dump_directory,
                      .longest_dispatch = options.longest_dispatch,
                      .max_turns = options.max_turns,
-                     .matmul_tile = options.matmul_tile},
+                     .matmul_tile = options.matmul_tile,
+                     .row_team = options.row_team},
           inheritance_(resources_) {}
 
     [[nodiscard]] ThreadPool& threads() override { return transfer_.threads(); }
@@ -244,6 +245,7 @@ VulkanDeviceList list_vulkan_devices() {
 
 std::unique_ptr<Backend> make_vulkan_backend(const VulkanOptions& options) {
     CAMBRIAN_ASSERT(options.memory_limit >= 0 && options.threads >= 1);
+    CAMBRIAN_ASSERT(options.row_team >= -1 && options.row_team <= 4 && options.row_team != 3);
     return std::make_unique<gpu::VulkanBackend>(options);
 }
 

@@ -42,6 +42,10 @@ struct VulkanOptions {
     /// table of kernels/matmul/tile.cpp ("64x64x16"); empty: chosen by shape. No result depends on
     /// it.
     std::string matmul_tile;
+    /// For measurements and tests: lanes that walk each row of interpreted networks together, 1, 2
+    /// or 4, with the same bits; 0: chosen by what the networks of a run need, but 1 on a software
+    /// device; -1: chosen there, too.
+    int row_team = 0;
     /// Every message of the validation layer; without it the first one is an error.
     std::function<void(std::string_view)> on_validation_message;
 };

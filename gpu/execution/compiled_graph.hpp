@@ -31,6 +31,7 @@ struct Resources {
     double longest_dispatch = 0.25;  ///< Seconds, see VulkanOptions.
     std::int64_t max_turns = 0;      ///< See VulkanOptions.
     std::string matmul_tile;         ///< See VulkanOptions.
+    int row_team = 0;                ///< See VulkanOptions.
 };
 
 /// A shader of the build (shaders/*.comp) specialised; constants as in PipelineLibrary::get. Under

@@ -17,6 +17,7 @@ class AddressBook;
 /// What kernels and memory may rely on.
 struct DeviceLimits {
     std::uint32_t subgroup_width = 1;
+    bool subgroup_scans = false;          ///< Kernels add up, vote and hand over words in them.
     std::int64_t shared_bytes = 0;        ///< Of one workgroup.
     std::uint32_t max_group_threads = 0;  ///< Of one workgroup.
     std::uint32_t max_groups = 0;         ///< Of one dispatch along x.

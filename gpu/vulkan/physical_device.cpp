@@ -124,6 +124,10 @@ void fill_limits(PhysicalDevice& device, const Properties& properties, bool time
     const VkPhysicalDeviceLimits& core = properties.core.properties.limits;
     DeviceLimits& limits = device.limits;
     limits.subgroup_width = properties.subgroup.subgroupSize;
+    constexpr VkSubgroupFeatureFlags scans = VK_SUBGROUP_FEATURE_ARITHMETIC_BIT |
+                                             VK_SUBGROUP_FEATURE_BALLOT_BIT |
+                                             VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
+    limits.subgroup_scans = (properties.subgroup.supportedOperations & scans) == scans;
     limits.shared_bytes = core.maxComputeSharedMemorySize;
     limits.max_group_threads =
         std::min(core.maxComputeWorkGroupInvocations, core.maxComputeWorkGroupSize[0]);

@@ -55,6 +55,8 @@ VulkanOptions test_vulkan_options(Math math) {
     options.on_validation_message = fail_test;
     const std::string turns = environment("CAMBRIAN_TEST_TURNS");
     if (!turns.empty()) options.max_turns = std::stoll(turns);
+    const std::string team = environment("CAMBRIAN_TEST_ROW_TEAM");
+    if (!team.empty()) options.row_team = std::stoi(team);
     options.poison = environment("CAMBRIAN_TEST_POISON") == "1";
     const std::string cache = environment("CAMBRIAN_TEST_CACHE");
     options.cache_directory =

@@ -28,6 +28,21 @@ uint64_t entry_address(uint entry, uint individual) {
 )";
 static_assert(RowEntry::words * 4 == 24 && RowSlots::direct == 6);
 
+/// Which row a lane walks, and with whom.
+std::string lane_of_team(std::size_t prices_entry) {
+    return fmt::format(
+        "    if (most_team > 1u) {{\n"
+        "        lane = lane_of_team(Words(entry_address({prices}u, 0u)), "
+        "Words(entry_address({prices}u + 1u, 0u)).at[0],\n"
+        "                            push.word[{population}], push.word[{rows}], "
+        "push.word[{weight}], {fixed}u);\n"
+        "        if (lane == no_lane) return;\n"
+        "    }}\n",
+        fmt::arg("rows", RowPush::rows), fmt::arg("population", RowPush::population),
+        fmt::arg("weight", RowPush::team_weight), fmt::arg("prices", prices_entry),
+        fmt::arg("fixed", RowSpread::fixed_price));
+}
+
 /// Pointers whose words go without registers, so that the others fit: those with most words.
 std::set<std::string> too_many(const RowWriter& writer, std::int64_t max_cached) {
     std::vector<std::pair<std::int64_t, std::string>> by_words;
@@ -55,7 +70,8 @@ RowText RowKernelText::finish() {
     text += address_function;
     text += writer_.functions();
     text += "\nvoid main() {\n";
-    text += "    const uint lane = group() * gl_WorkGroupSize.x + gl_LocalInvocationIndex;\n";
+    text += "    uint lane = group() * gl_WorkGroupSize.x + gl_LocalInvocationIndex;\n";
+    if (writer_.teams) text += lane_of_team(writer_.prices_entry());
     text += fmt::format("    if (lane >= push.word[{}]) return;\n", RowPush::lanes);
     text += fmt::format(
         "    const uint individual = lane / push.word[{0}];\n"
@@ -75,9 +91,11 @@ RowText RowKernelText::finish() {
         text += "        const uint position = step;\n";
     }
     text += writer_.in_loop();
-    text += "    }\n" + stores_ + "}\n";
-    return {std::move(text), writer_.constants, writer_.reports,
-            writer_.width,   interleaved_,      writer_.spread};
+    text += "    }\n";
+    if (writer_.teams) text += "    if (team_member > 0) return;\n";
+    text += stores_ + "}\n";
+    return {std::move(text), writer_.constants, writer_.reports, writer_.width,
+            interleaved_,    writer_.spread,    writer_.teams};
 }
 
 RowText write_row_kernel(const ScanAttribute& scan, const RowAnalysis& analysis,

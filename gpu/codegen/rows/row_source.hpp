@@ -43,6 +43,8 @@ struct RowLimits {
 /// them.
 inline constexpr std::uint32_t row_group_width = 32;
 inline constexpr std::uint32_t max_row_group_width = 128;
+/// Lanes that may walk one row of a large network together.
+inline constexpr std::uint32_t max_row_team = 4;
 
 struct RowTextOptions {
     Math math = Math::fast;
@@ -51,6 +53,7 @@ struct RowTextOptions {
     /// Words of an invariant that are worth to be laid out word by word, all individuals side by
     /// side, before they are read in every step; 0: none are.
     std::int64_t max_interleaved = 8192;
+    bool teams = false;  ///< Whether several lanes may walk one row: neighbours are one subgroup.
 };
 
 /// Networks that are data, laid out anew before the steps: of `individuals` networks side by side
@@ -59,7 +62,9 @@ struct RowTextOptions {
 struct RowSpread {
     static constexpr std::int64_t individuals = 8;
     static constexpr std::int64_t max_words = 2048;  ///< Of networks that are worth it.
-    std::size_t bytecode = 0;                        ///< Operand of the scan.
+    /// What a step of a row takes besides the network, in fours of weights.
+    static constexpr std::uint32_t fixed_price = 25;
+    std::size_t bytecode = 0;  ///< Operand of the scan.
     std::size_t weights = 0;
     std::int64_t bytecode_words = 0;  ///< Of one individual.
     std::int64_t weight_words = 0;
@@ -67,9 +72,9 @@ struct RowSpread {
 
 /// Entries of the memory table of a row kernel, RowEntry::words each: three for every carry (the
 /// operand, and two places that dispatches of a cut scan alternate between), then one for every
-/// sequence, invariant and stacked result, then the status words, then four of a RowSpread
-/// (bytecodes and weights of its whole groups of individuals, and of those left over), then the
-/// constants that the text reads from memory.
+/// sequence, invariant and stacked result, then the status words, then six of a RowSpread
+/// (bytecodes and weights of its whole groups of individuals, and of those left over, the price of
+/// every network, and the sum of all), then the constants that the text reads from memory.
 struct RowText {
     std::string text;
     std::vector<std::shared_ptr<const Tensor>> constants;
@@ -78,6 +83,9 @@ struct RowText {
     /// Operands whose entry is a copy: word w of individual i at w times the population plus i.
     std::vector<std::size_t> interleaved;
     std::optional<RowSpread> spread;
+    /// Whether several lanes may walk a row, up to as many as constant 1 says: 1, or for each
+    /// network times rows as many workgroups as lanes of a workgroup share them.
+    bool teams = false;
 };
 
 /// One entry: slot, words between individuals, then low and high words of two numbers: words from
@@ -86,7 +94,8 @@ struct RowEntry {
     static constexpr std::size_t words = 6;
     static constexpr std::size_t carry_places = 3;
     static constexpr std::size_t spread_after_status = 1;
-    static constexpr std::size_t constants_after_status = 5;
+    static constexpr std::size_t prices_after_spread = 4;
+    static constexpr std::size_t constants_after_status = 7;
 };
 
 /// Slots of a row kernel: address 0 of the push block is the memory table; slots below `direct` are
@@ -105,6 +114,9 @@ struct RowPush {
     static constexpr std::size_t write_place = 5;
     static constexpr std::size_t length = 6;  ///< Of the whole scan.
     static constexpr std::size_t rows = 7;    ///< Of an individual.
+    /// Where the text has teams: times the price of a network about as long as a row of it takes
+    /// alone, where all together take the sum of prices; 0: as many lanes as can be walk every row.
+    static constexpr std::size_t team_weight = 8;
 };
 
 /// The GLSL text of a scan. Contract: the analysis found no obstacle.

@@ -219,11 +219,14 @@ void RowKernelText::stack_results() {
             false);
         to.first.add(Index::variable("position"), info.shape.elements());
         const bool shared_by_rows = analysis_.rows > 1 && !writer_.has_rows(id);
-        const bool guarded = shared_by_rows || !info.per_individual;
-        if (guarded)
-            writer_.open("if ({}{}{})", shared_by_rows ? "row == 0u" : "",
-                         shared_by_rows && !info.per_individual ? " && " : "",
-                         info.per_individual ? "" : "individual == 0u");
+        std::string condition = writer_.teams ? "team_member == 0" : "";
+        const auto only = [&](std::string_view who) {
+            condition += fmt::format("{}{}", condition.empty() ? "" : " && ", who);
+        };
+        if (shared_by_rows) only("row == 0u");
+        if (!info.per_individual) only("individual == 0u");
+        const bool guarded = !condition.empty();
+        if (guarded) writer_.open("if ({})", condition);
         writer_.copy(to, writer_.view(id));
         if (guarded) writer_.end();
     }

@@ -66,15 +66,27 @@ std::string shared_memory(RowWriter& writer, const std::string& function, std::i
                        writer.width);
 }
 
+/// Several lanes for a row of the one network in a kernel whose working memory they share.
+/// → definitions, none where there are no teams.
+std::string teams(RowWriter& writer) {
+    if (!writer.may_have_teams()) return {};
+    writer.teams = true;
+    writer.need_functions("teams", shader_text("cambrian/gpu/shaders/scan/interpret/team.glsl"));
+    return "#define INTERPRET_TEAMS\n";
+}
+
 /// The interpreter of a node, for networks of these sizes.
 void need_interpreter(RowWriter& writer, const Node& node, const InterpretedRow& row) {
     const auto& attribute = std::get<InterpretAttribute>(node.attributes);
     const std::string function = function_of(node);
     const std::string activations =
         attribute.activations == ActivationSet::any ? "#define INTERPRET_ANY_ACTIVATION\n" : "";
+    const std::string memory = shared_memory(writer, function, attribute.memory);
+    // Neurons wait for each other: levels of few hold little to share.
+    const bool shares = !memory.empty() && row.spread > 1 && attribute.neurons == NeuronSet::none;
     writer.need_functions(
         function,
-        activations + shared_memory(writer, function, attribute.memory) +
+        activations + memory + (shares ? teams(writer) : "") +
             fmt::format("#define INTERPRET_NAME {}\n#define INTERPRET_INPUTS {}\n"
                         "#define INTERPRET_OUTPUTS {}\n#define INTERPRET_STATE {}\n"
                         "#define INTERPRET_STATE_SIZE {}\n#define INTERPRET_MEMORY {}\n"

@@ -170,8 +170,14 @@ class RowWriter {
     bool reports = false;
     std::uint32_t width = row_group_width;  ///< Lanes of a workgroup.
     std::optional<RowSpread> spread;
+    bool teams = false;  ///< Whether several lanes may walk one row: their text is there.
+    /// Of the memory table: prices of networks, then the sum of all.
+    [[nodiscard]] std::size_t prices_entry() const {
+        return status_entry + RowEntry::spread_after_status + RowEntry::prices_after_spread;
+    }
     /// Declares `bytecode` and `weights`, where the network of this invocation lies in the copy.
     void need_spread(const RowSpread& wanted);
+    [[nodiscard]] bool may_have_teams() const { return options_.teams; }
     /// Whether invariants may be laid out anew.
     [[nodiscard]] bool lays_out() const { return options_.max_interleaved > 0; }
     /// Words each pointer keeps in registers.

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
@@ -34,11 +35,18 @@ class RowKernel final : public Kernel {
         RowTextOptions options{.math = resources_.math};
         if (resources_.device.limits().software) options.max_expanded = 512;
         if (scan.length < min_interleaved_steps) options.max_interleaved = 0;
+        const vulkan::DeviceLimits& limits = resources_.device.limits();
+        options.teams =
+            limits.known_driver && limits.subgroup_scans && limits.subgroup_width >= max_row_team;
         const RowText text = write_row_kernel(scan, analysis, options);
         width_ = text.width;
-        const std::array constants{width_};
-        pipeline_ = &resources_.pipelines.get(
-            kernel_name, resources_.compiler.compile(kernel_name, text.text), constants);
+        const auto& shader = resources_.compiler.compile(kernel_name, text.text);
+        const auto pipeline = [&](std::span<const std::uint32_t> constants) {
+            return &resources_.pipelines.get(kernel_name, shader, constants);
+        };
+        pipeline_ = pipeline(std::array{width_});
+        if (text.teams && most_team() > 1) teams_ = pipeline(std::array{width_, most_team()});
+        if (text.spread) largest_network_ = text.spread->weight_words;
         table_.emplace(scan, analysis, views, owner, text);
     }
 
@@ -54,7 +62,8 @@ class RowKernel final : public Kernel {
         push.word[RowPush::lanes] = static_cast<std::uint32_t>(lanes);
         push.word[RowPush::length] = static_cast<std::uint32_t>(length_);
         push.word[RowPush::rows] = static_cast<std::uint32_t>(rows_);
-        table_->prepare(recorder, frame, push);
+        push.word[RowPush::team_weight] = team_weight();
+        table_->prepare(recorder, frame, push, in_teams(lanes));
         const std::int64_t max_steps = std::max<std::int64_t>(steps_of_dispatch(lanes), 1);
         const std::int64_t dispatches =
             std::max<std::int64_t>((length_ + max_steps - 1) / max_steps, 1);
@@ -63,6 +72,9 @@ class RowKernel final : public Kernel {
     }
 
   private:
+    [[nodiscard]] std::uint32_t most_team() const;
+    [[nodiscard]] bool in_teams(std::int64_t lanes) const;
+    [[nodiscard]] std::uint32_t team_weight() const;
     [[nodiscard]] std::int64_t steps_of_dispatch(std::int64_t lanes) const;
     void dispatch(vulkan::Recorder& recorder, const Frame& frame, vulkan::Push& push,
                   std::int64_t number, std::int64_t count, std::int64_t max_steps) const;
@@ -74,8 +86,34 @@ class RowKernel final : public Kernel {
     std::int64_t operations_;
     std::int64_t length_;
     bool per_individual_;
+    const vulkan::Pipeline* teams_ = nullptr;  ///< Null where no run has teams.
+    std::int64_t largest_network_ = 0;         ///< Words of weights.
     std::optional<RowTable> table_;
 };
+
+// What a software device does beside other things takes as long as after them.
+std::uint32_t RowKernel::most_team() const {
+    if (resources_.row_team > 0) return static_cast<std::uint32_t>(resources_.row_team);
+    const bool alone = resources_.row_team == 0 && resources_.device.limits().software;
+    return alone ? 1 : max_row_team;
+}
+
+// Many rows keep every lane of a device busy for longer than one of them takes, and small networks
+// hold too little to share.
+bool RowKernel::in_teams(std::int64_t lanes) const {
+    constexpr double max_lanes = 4 * device_lanes;
+    constexpr std::int64_t max_small = 128;
+    if (teams_ == nullptr || resources_.row_team > 0) return teams_ != nullptr;
+    return static_cast<double>(lanes) < max_lanes && largest_network_ > max_small;
+}
+
+// A device keeps its lanes busy by taking turns: one alone waits for half of the time.
+std::uint32_t RowKernel::team_weight() const {
+    constexpr double alone = 1.6 * device_lanes;
+    return resources_.row_team > 0
+               ? 0
+               : static_cast<std::uint32_t>(alone) / static_cast<std::uint32_t>(rows_);
+}
 
 std::int64_t RowKernel::steps_of_dispatch(std::int64_t lanes) const {
     const bool software = resources_.device.limits().software;
@@ -98,9 +136,13 @@ void RowKernel::dispatch(vulkan::Recorder& recorder, const Frame& frame, vulkan:
     push.word[RowPush::steps] = static_cast<std::uint32_t>(std::min(max_steps, length_ - first));
     push.word[RowPush::read_place] = number == 0 ? 0U : place(number - 1);
     push.word[RowPush::write_place] = place(number);
-    const auto lanes = std::uint64_t{push.word[RowPush::lanes]};
-    recorder.dispatch(*pipeline_, push, (lanes + width_ - 1) / width_,
-                      table_->reads(frame, number > 0), table_->writes(frame));
+    const auto whole = [&](std::uint64_t count) { return (count + width_ - 1) / width_; };
+    const bool teams = in_teams(push.word[RowPush::lanes]);
+    const std::uint64_t groups = teams ? whole(push.word[RowPush::population]) *
+                                             static_cast<std::uint64_t>(rows_) * most_team()
+                                       : whole(push.word[RowPush::lanes]);
+    recorder.dispatch(teams ? *teams_ : *pipeline_, push, groups, table_->reads(frame, number > 0),
+                      table_->writes(frame));
 }
 
 }  // namespace

@@ -32,7 +32,9 @@ class RowTable {
     RowTable& operator=(const RowTable&) = delete;
 
     /// Points a push block at the table and the slots, and records what fills the rest.
-    void prepare(vulkan::Recorder& recorder, const Frame& frame, vulkan::Push& push) const;
+    /// @param teams whether the kernel reads prices of networks.
+    void prepare(vulkan::Recorder& recorder, const Frame& frame, vulkan::Push& push,
+                 bool teams) const;
     /// What a dispatch touches. A later one of a cut scan also reads what the first has written.
     [[nodiscard]] std::vector<vulkan::Range> reads(const Frame& frame, bool later) const;
     [[nodiscard]] std::vector<vulkan::Range> writes(const Frame& frame) const;

@@ -64,10 +64,11 @@ std::int64_t RowTable::listed_slots() const {
            static_cast<std::int64_t>(std::min(slots_.size(), RowSlots::direct));
 }
 
-void RowTable::prepare(vulkan::Recorder& recorder, const Frame& frame, vulkan::Push& push) const {
+void RowTable::prepare(vulkan::Recorder& recorder, const Frame& frame, vulkan::Push& push,
+                       bool teams) const {
     place_slots(recorder, frame, push);
     record_copies(recorder, frame);
-    if (spread_) spread_->record(recorder, frame);
+    if (spread_) spread_->record(recorder, frame, teams);
 }
 
 std::vector<vulkan::Range> RowTable::reads(const Frame& frame, bool later) const {

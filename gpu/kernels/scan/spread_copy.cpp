@@ -51,6 +51,11 @@ void main() {{
             bytecode_to.at[(at + i) * {individuals}u] = bytecode.at[at + i];
         at += table;
     }}
+    if (part == 0u && push.word[5] > 0u) {{
+        const uint price = {fixed_price}u + fours;
+        Words(push.address[4]).at[individual] = price;
+        atomicAdd(Words(push.address[5]).at[0], price);
+    }}
     for (uint i = part; i < fours; i += {parts}u)
         weights_to.at[i * {individuals}u] = weights.at[(first >> 2) + i];
 }}
@@ -65,9 +70,12 @@ SpreadCopy::SpreadCopy(const RowSpread& spread, const RowViews& views, std::int6
       weights_(views.operands[spread.weights]),
       weights_operand_(weights_operand),
       groups_(owner.reserve_uncounted(words())),
-      rest_(owner.reserve(words() * RowSpread::individuals, false)) {
+      rest_(owner.reserve(words() * RowSpread::individuals, false)),
+      prices_(owner.reserve(1, true)),
+      total_(owner.reserve(1, false)) {
     const std::string shader =
         fmt::format(text, fmt::arg("individuals", RowSpread::individuals), fmt::arg("parts", parts),
+                    fmt::arg("fixed_price", RowSpread::fixed_price),
                     fmt::arg("end", static_cast<int>(BytecodeOp::end)),
                     fmt::arg("neurons", static_cast<int>(BytecodeOp::neurons)));
     const std::array constants{width};
@@ -77,25 +85,30 @@ SpreadCopy::SpreadCopy(const RowSpread& spread, const RowViews& views, std::int6
 }
 
 BufferView SpreadCopy::entry(std::size_t index) const {
+    if (index == RowEntry::prices_after_spread) return prices_;
+    if (index > RowEntry::prices_after_spread) return total_;
     BufferView view = index < 2 ? groups_ : rest_;
     if (index % 2 == 1) view.offset += RowSpread::individuals * spread_.bytecode_words;
     return view;
 }
 
 std::vector<vulkan::Range> SpreadCopy::ranges(const Frame& frame) const {
-    return {frame.range(groups_, words()), frame.range(rest_, words() * RowSpread::individuals)};
+    return {frame.range(groups_, words()), frame.range(rest_, words() * RowSpread::individuals),
+            frame.range(prices_, 1), frame.range(total_, 1)};
 }
 
-void SpreadCopy::record(vulkan::Recorder& recorder, const Frame& frame) const {
+void SpreadCopy::record(vulkan::Recorder& recorder, const Frame& frame, bool priced) const {
     vulkan::Push push;
     push.address = {frame.address(bytecode_), frame.address(weights_), frame.address(groups_),
-                    frame.address(rest_)};
+                    frame.address(rest_),     frame.address(prices_),  frame.address(total_)};
     CAMBRIAN_ASSERT(push.address[2] % 16 == 0 && push.address[3] % 16 == 0);
     push.word[0] = static_cast<std::uint32_t>(frame.population);
     push.word[1] = static_cast<std::uint32_t>(bytecode_.stride);
     push.word[2] = static_cast<std::uint32_t>(weights_.stride);
     push.word[3] = static_cast<std::uint32_t>(spread_.bytecode_words);
     push.word[4] = static_cast<std::uint32_t>(spread_.weight_words);
+    push.word[5] = priced ? 1 : 0;
+    if (priced) recorder.fill(frame.address(total_), word_bytes, 0);
     const std::array reads{frame.range(bytecode_, spread_.bytecode_words),
                            frame.range(weights_, weights_operand_)};
     const auto groups =

@@ -17,10 +17,11 @@ class SpreadCopy {
                CompiledGraph& owner);
 
     /// Where bytecodes of whole groups lie, weights of these, bytecodes of those left over, weights
-    /// of these.
+    /// of these, the price of every network, and the sum of all.
     [[nodiscard]] BufferView entry(std::size_t index) const;
     [[nodiscard]] std::vector<vulkan::Range> ranges(const Frame& frame) const;
-    void record(vulkan::Recorder& recorder, const Frame& frame) const;
+    /// @param priced whether prices are read.
+    void record(vulkan::Recorder& recorder, const Frame& frame, bool priced) const;
 
   private:
     [[nodiscard]] std::int64_t words() const {
@@ -33,6 +34,8 @@ class SpreadCopy {
     std::int64_t weights_operand_;
     BufferView groups_;
     BufferView rest_;
+    BufferView prices_;  ///< About the work of a row of each network.
+    BufferView total_;
     const vulkan::Pipeline* pipeline_;
 };
 

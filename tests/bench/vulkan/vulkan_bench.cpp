@@ -2,7 +2,7 @@
 // device's timestamps and by wall clock from the first run to the end of the last.
 //
 //     cambrian_vulkan_bench [--device NAME] [--scale N] [--runs N] [--strict] [--tile NAME]
-//     [--tiles] [--only TEXT]
+//     [--tiles] [--team LANES] [--only TEXT]
 //
 // CAMBRIAN_TEST_DEVICE names the device where --device does not: by index, uuid or part of its
 // name; without both it is the first one, and a software device only when it is named. --scale
@@ -37,6 +37,7 @@ struct Arguments {
     int runs = 20;
     Math math = Math::fast;
     std::string tile;
+    int row_team = 0;
     bool tiles = false;
     std::string only;
 };
@@ -61,6 +62,8 @@ Arguments parse(int argc, char** argv) {
             arguments.math = Math::strict;
         } else if (option == "--tile") {
             arguments.tile = value();
+        } else if (option == "--team") {
+            arguments.row_team = std::stoi(value());
         } else if (option == "--tiles") {
             arguments.tiles = true;
         } else if (option == "--only") {
@@ -69,7 +72,7 @@ Arguments parse(int argc, char** argv) {
             throw ConfigError(
                 option +
                 " is unknown (it is no option) use --device --scale --runs --strict --tile "
-                "--tiles or --only");
+                "--tiles --team or --only");
         }
     }
     return arguments;
@@ -334,6 +337,7 @@ void run(const Arguments& arguments) {
     options.uuid = device.uuid;
     options.math = arguments.math;
     options.matmul_tile = arguments.tile;
+    options.row_team = arguments.row_team;
     fmt::print("{}, {}, {} runs each\n", device.name, device.driver, arguments.runs);
     fmt::print("{:<28} {:<14} {:>10} {:>10} {:>9} {:>9}\n", "case", "tile", "device ms", "wall ms",
                "device", "wall");

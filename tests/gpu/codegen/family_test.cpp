@@ -52,10 +52,13 @@ std::vector<const Genome*> pointers(const std::vector<Genome>& genomes) {
     return result;
 }
 
+/// @param lanes_of_a_row see VulkanOptions::row_team.
 void expect_the_evaluations_of_the_cpu(const Task& task, const std::vector<Genome>& genomes,
-                                       Math math) {
+                                       Math math, int lanes_of_a_row = 0) {
     const auto cpu = make_cpu_backend({.threads = 2, .math = Math::strict});
-    const auto vulkan = make_vulkan_backend(test::test_vulkan_options(math));
+    VulkanOptions options = test::test_vulkan_options(math);
+    options.row_team = lanes_of_a_row;
+    const auto vulkan = make_vulkan_backend(options);
     Evaluator expected(*cpu, task, 3, Family::interpreted);
     Evaluator found(*vulkan, task, 3, Family::interpreted);
     for (const std::uint64_t round : {0U, 1U}) {
@@ -73,10 +76,40 @@ void expect_the_evaluations_of_the_cpu(const Task& task, const std::vector<Genom
     EXPECT_EQ(found.counters().programs_compiled, 1U);
 }
 
+/// The same, however many lanes walk a row together.
+void expect_the_evaluations_of_the_cpu_by_teams(const Task& task,
+                                                const std::vector<Genome>& genomes) {
+    for (const int lanes : {0, 2, 4, -1}) {
+        SCOPED_TRACE(lanes);
+        expect_the_evaluations_of_the_cpu(task, genomes, Math::strict, lanes);
+    }
+}
+
 TEST(VulkanFamily, MutantsBalanceAsOnTheCpu) {
     const auto task = task_of(
         R"({"type": "cart_pole", "episodes": 3, "steps": 80, "validation": {"episodes": 3}})");
-    expect_the_evaluations_of_the_cpu(*task, mutants(*task, 60), Math::strict);
+    expect_the_evaluations_of_the_cpu_by_teams(*task, mutants(*task, 60));
+}
+
+TEST(VulkanFamily, LanesThatShareLargeNetworksBalanceAsOnTheCpu) {
+    const auto task = task_of(R"({"type": "cart_pole", "episodes": 2, "steps": 40})");
+    const auto network = [&](std::string_view layers, std::uint64_t id) {
+        const Blueprint blueprint =
+            blueprint_from_json(nlohmann::json::parse(layers), task->signature().observations,
+                                task->signature().outputs);
+        RandomStream rng(random_key(6, "test.family"), id);
+        return sample_genome(blueprint, rng, id);
+    };
+    // More than two workgroups have lanes: teams of four in the first, each lane alone in the last.
+    std::vector<Genome> genomes;
+    for (std::uint64_t i = 0; i < 300; ++i)
+        genomes.push_back(
+            network(i % 6 == 0 ? R"({"layers": [{"type": "dense", "out": 16, "activation": "tanh"},
+                {"type": "dense", "out": 14, "activation": "relu"}, {"type": "softmax"},
+                {"type": "dense", "out": 15, "activation": "silu"}, {"type": "dense"}]})"
+                               : R"({"layers": [{"type": "dense", "out": 3}, {"type": "dense"}]})",
+                    i));
+    expect_the_evaluations_of_the_cpu(*task, genomes, Math::strict, -1);
 }
 
 TEST(VulkanFamily, NeuronsBalanceAsOnTheCpu) {

@@ -17,6 +17,8 @@
 //                      memory: indices that a bytecode decides keep an array of their own out of registers
 //   INTERPRET_STORE    then the name of that memory
 //   INTERPRET_NEURONS  InterpretAttribute::neurons, the code of a NeuronSet: 0 none, 1 sums, 2 any, 3 plastic
+//   INTERPRET_TEAMS    where the lanes of a team walk one row together (team.glsl), each with a state of its own;
+//                      not with neurons
 //   INTERPRET_SPREAD   fours from one of the bytecode and the weights to the next: those between are others' networks
 //   INTERPRET_ANY_ACTIVATION  where dense layers may have others than the common activations
 // and may include this text again with others: it undefines them. It needs prelude.glsl,
@@ -58,11 +60,23 @@ const int bytecode_neurons = 11;
 #include "cambrian/gpu/shaders/scan/interpret/neurons.glsl"
 #endif
 
+#ifdef INTERPRET_TEAMS
+#define INTERPRET_TEAM (most_team > 1u ? team_size : 1)
+#define INTERPRET_MEMBER (most_team > 1u ? team_member : 0)
+#define INTERPRET_COLUMN team_number
+#define INTERPRET_MEET meet_team();
+#else
+#define INTERPRET_TEAM 1
+#define INTERPRET_MEMBER 0
+#define INTERPRET_COLUMN gl_LocalInvocationID.x
+#define INTERPRET_MEET
+#endif
+
 // Vectors begin at multiples of four words; their last four may be filled up with anything. Layers take
 // fours, neurons single words: in shared memory what neighbours read at once lies side by side.
 #if defined(INTERPRET_LANES) && INTERPRET_NEURONS > 0
 shared float INTERPRET_STORE[INTERPRET_MEMORY][INTERPRET_LANES];
-#define INTERPRET_WORD(i) INTERPRET_STORE[i][gl_LocalInvocationID.x]
+#define INTERPRET_WORD(i) INTERPRET_STORE[i][INTERPRET_COLUMN]
 #define INTERPRET_FOUR(i)                                                                  \
     vec4(INTERPRET_WORD(4 * (i)), INTERPRET_WORD(4 * (i) + 1), INTERPRET_WORD(4 * (i) + 2), \
          INTERPRET_WORD(4 * (i) + 3))
@@ -77,7 +91,7 @@ shared float INTERPRET_STORE[INTERPRET_MEMORY][INTERPRET_LANES];
 #else
 #ifdef INTERPRET_LANES
 shared vec4 INTERPRET_STORE[INTERPRET_MEMORY / 4][INTERPRET_LANES];
-#define INTERPRET_FOUR(i) INTERPRET_STORE[i][gl_LocalInvocationID.x]
+#define INTERPRET_FOUR(i) INTERPRET_STORE[i][INTERPRET_COLUMN]
 #else
 #define INTERPRET_FOUR(i) memory[i]
 #endif
@@ -94,7 +108,11 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
 #ifndef INTERPRET_LANES
     vec4 memory[INTERPRET_MEMORY / 4];
 #endif
-    [[unroll]] for (int i = 0; i < INTERPRET_INPUTS; ++i) INTERPRET_WORD(i) = row[i];
+    INTERPRET_MEET  // Others may still read the last result.
+    if (INTERPRET_MEMBER == 0) {
+        [[unroll]] for (int i = 0; i < INTERPRET_INPUTS; ++i) INTERPRET_WORD(i) = row[i];
+    }
+    INTERPRET_MEET
 
     int position = 0;
     ivec4 head = INTERPRET_CODE(0);
@@ -114,10 +132,10 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
         const float detail = intBitsToFloat(tail.w);
         // Most instructions: found by one comparison, the others by three and more.
         if (head.x == bytecode_dense) {
-            int block = 0;
-            for (; block + 1 < blocks; block += 2) {
+            int block = INTERPRET_MEMBER;
+            for (; block + INTERPRET_TEAM < blocks; block += 2 * INTERPRET_TEAM) {
                 const int first = packed + block * (inputs + 1);
-                const int second = first + inputs + 1;
+                const int second = first + INTERPRET_TEAM * (inputs + 1);
                 // Asked for before they are needed.
                 const vec4 bias_a = INTERPRET_PACKED(first + inputs);
                 const vec4 bias_b = INTERPRET_PACKED(second + inputs);
@@ -128,7 +146,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 b = b + bias_b;
                 INTERPRET_ACTIVATE_TWO(a, b, tail.w);
                 INTERPRET_PUT((to >> 2) + block, a);
-                INTERPRET_PUT((to >> 2) + block + 1, b);
+                INTERPRET_PUT((to >> 2) + block + INTERPRET_TEAM, b);
             }
             if (block < blocks) {
                 const int first = packed + block * (inputs + 1);
@@ -139,10 +157,10 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
             }
         } else switch (head.x) {
             case bytecode_rnn: {
-                int block = 0;
-                for (; block + 1 < blocks; block += 2) {
+                int block = INTERPRET_MEMBER;
+                for (; block + INTERPRET_TEAM < blocks; block += 2 * INTERPRET_TEAM) {
                     const int first = packed + block * (inputs + outputs + 1);
-                    const int second = first + inputs + outputs + 1;
+                    const int second = first + INTERPRET_TEAM * (inputs + outputs + 1);
                     precise vec4 a;
                     precise vec4 b;
                     INTERPRET_PRODUCT_TWO(a, b, INTERPRET_FROM_MEMORY, from, inputs, first, second);
@@ -156,7 +174,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                     b = b + INTERPRET_PACKED(second + inputs + outputs);
                     interpret_activate_two(a, b, 4);
                     INTERPRET_PUT((to >> 2) + block, a);
-                    INTERPRET_PUT((to >> 2) + block + 1, b);
+                    INTERPRET_PUT((to >> 2) + block + INTERPRET_TEAM, b);
                 }
                 if (block < blocks) {
                     const int first = packed + block * (inputs + outputs + 1);
@@ -169,6 +187,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                     sum = sum + INTERPRET_PACKED(first + inputs + outputs);
                     INTERPRET_PUT((to >> 2) + block, interpret_activate(sum, 4));
                 }
+                INTERPRET_MEET
                 INTERPRET_SAVE(other, to, outputs);
                 break;
             }
@@ -178,7 +197,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 precise float mean = total * intBitsToFloat(other);
                 precise float shifted = mean + detail;
                 const float scale = CAMBRIAN_CALL(rsqrt)(shifted);
-                for (int block = 0; block < blocks; ++block) {
+                for (int block = INTERPRET_MEMBER; block < blocks; block += INTERPRET_TEAM) {
                     precise vec4 y = INTERPRET_FOUR((from >> 2) + block) * scale;
                     y = y * INTERPRET_PACKED(packed + block);
                     INTERPRET_PUT((to >> 2) + block, y);
@@ -194,7 +213,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 precise float variance = squares * intBitsToFloat(other);
                 precise float shifted = variance + detail;
                 const float scale = CAMBRIAN_CALL(rsqrt)(shifted);
-                for (int block = 0; block < blocks; ++block) {
+                for (int block = INTERPRET_MEMBER; block < blocks; block += INTERPRET_TEAM) {
                     precise vec4 y = INTERPRET_FOUR((from >> 2) + block) - mean;
                     y = y * scale;
                     y = y * INTERPRET_PACKED(packed + block);
@@ -204,6 +223,8 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 break;
             }
             case bytecode_softmax: {
+                // One after another: by one lane of a team.
+                if (INTERPRET_MEMBER > 0) break;
                 float largest = INTERPRET_AT(from, 0);
                 for (int i = 1; i < inputs; ++i) {
                     largest = op_max(INTERPRET_AT(from, i), largest);
@@ -223,30 +244,30 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 break;
             }
             case bytecode_add:
-                for (int block = 0; block < blocks; ++block) {
+                for (int block = INTERPRET_MEMBER; block < blocks; block += INTERPRET_TEAM) {
                     precise vec4 y = INTERPRET_FOUR((from >> 2) + block) + INTERPRET_FOUR((other >> 2) + block);
                     INTERPRET_PUT((to >> 2) + block, y);
                 }
                 break;
             case bytecode_scale_add:
-                for (int block = 0; block < blocks; ++block) {
+                for (int block = INTERPRET_MEMBER; block < blocks; block += INTERPRET_TEAM) {
                     precise vec4 scaled = INTERPRET_FOUR((from >> 2) + block) * INTERPRET_PACKED(packed + block);
                     precise vec4 y = INTERPRET_FOUR((other >> 2) + block) + scaled;
                     INTERPRET_PUT((to >> 2) + block, y);
                 }
                 break;
             case bytecode_project_add: {
-                int block = 0;
-                for (; block + 1 < blocks; block += 2) {
+                int block = INTERPRET_MEMBER;
+                for (; block + INTERPRET_TEAM < blocks; block += 2 * INTERPRET_TEAM) {
                     const int first = packed + block * inputs;
                     precise vec4 a;
                     precise vec4 b;
                     INTERPRET_PRODUCT_TWO(a, b, INTERPRET_FROM_MEMORY, from, inputs, first,
-                                          first + inputs);
+                                          first + INTERPRET_TEAM * inputs);
                     a = INTERPRET_FOUR((other >> 2) + block) + a;
-                    b = INTERPRET_FOUR((other >> 2) + block + 1) + b;
+                    b = INTERPRET_FOUR((other >> 2) + block + INTERPRET_TEAM) + b;
                     INTERPRET_PUT((to >> 2) + block, a);
-                    INTERPRET_PUT((to >> 2) + block + 1, b);
+                    INTERPRET_PUT((to >> 2) + block + INTERPRET_TEAM, b);
                 }
                 if (block < blocks) {
                     precise vec4 sum;
@@ -258,7 +279,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 break;
             }
             case bytecode_load_state:
-                for (int block = 0; block < blocks; ++block)
+                for (int block = INTERPRET_MEMBER; block < blocks; block += INTERPRET_TEAM)
                     INTERPRET_PUT((to >> 2) + block, INTERPRET_FROM_STATE(other, block));
                 break;
             case bytecode_store_state:
@@ -292,6 +313,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
             }
 #endif
         }
+        INTERPRET_MEET
         head = next_head;
         tail = next_tail;
     }
@@ -307,6 +329,11 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
 #undef INTERPRET_MEMORY
 #undef INTERPRET_STORE
 #undef INTERPRET_LANES
+#undef INTERPRET_TEAMS
+#undef INTERPRET_TEAM
+#undef INTERPRET_MEMBER
+#undef INTERPRET_COLUMN
+#undef INTERPRET_MEET
 #undef INTERPRET_FOUR
 #undef INTERPRET_WORD
 #undef INTERPRET_PUT
