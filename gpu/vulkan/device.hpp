@@ -25,8 +25,9 @@ struct DeviceLimits {
     double timestamp_nanoseconds = 0.0;   ///< Of a tick; 0: no timestamps.
     bool software = false;                ///< llvmpipe: small tiles, few threads.
     bool float16 = false;
-    /// Mesa's software device or NVIDIA's: threads next to each other are a subgroup, and subnormal
-    /// halves of a word become the numbers that they are, which Vulkan leaves open.
+    /// Mesa's software device or NVIDIA's: threads next to each other are a subgroup, those that a
+    /// branch or a loop has parted go on together after it, and subnormal halves of a word become
+    /// the numbers that they are, which Vulkan leaves open.
     bool known_driver = false;
     /// Subgroups multiply matrices of f16, 16 by 16 by 16, and add in f32.
     bool cooperative_matrix = false;

@@ -79,6 +79,7 @@ RowText RowKernelText::finish() {
         RowPush::rows);
     text += writer_.before_loop();
     text += loads_;
+    if (writer_.teams) text += "    meet_team();\n";  // What one of them stores is not yet there.
     text += fmt::format(
         "    const uint last = push.word[{0}] + push.word[{1}];\n"
         "    for (uint step = push.word[{0}]; step < last; ++step) {{\n",

@@ -98,11 +98,11 @@ std::uint32_t RowKernel::most_team() const {
     return alone ? 1 : max_row_team;
 }
 
-// Many rows keep every lane of a device busy for longer than one of them takes, and small networks
-// hold too little to share.
+// Many rows keep every lane of a device busy for longer than one of them takes. The least weights
+// that populations have programs for hold too little to share.
 bool RowKernel::in_teams(std::int64_t lanes) const {
     constexpr double max_lanes = 4 * device_lanes;
-    constexpr std::int64_t max_small = 128;
+    constexpr std::int64_t max_small = 256;
     if (teams_ == nullptr || resources_.row_team > 0) return teams_ != nullptr;
     return static_cast<double>(lanes) < max_lanes && largest_network_ > max_small;
 }

@@ -63,7 +63,12 @@ Arguments parse(int argc, char** argv) {
         } else if (option == "--tile") {
             arguments.tile = value();
         } else if (option == "--team") {
-            arguments.row_team = std::stoi(value());
+            const std::string lanes = value();
+            if (lanes != "0" && lanes != "1" && lanes != "2" && lanes != "4")
+                throw ConfigError("--team " + lanes +
+                                  " cannot be (lanes walk a row alone, in twos or in fours) "
+                                  "give 1, 2 or 4, or 0 for what the networks need");
+            arguments.row_team = std::stoi(lanes);
         } else if (option == "--tiles") {
             arguments.tiles = true;
         } else if (option == "--only") {

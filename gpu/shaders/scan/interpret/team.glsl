@@ -57,7 +57,8 @@ uint lane_of_team(Words prices, uint total, uint population, uint rows, uint wei
     return no_lane;
 }
 
-// What the others wrote into the memory of the row is there after it.
+// What the others wrote into the memory of the row is there after it. Teams of a subgroup take branches of their own:
+// lanes of one are together again where a branch ends (DeviceLimits::known_driver).
 void meet_team() {
     if (most_team > 1u && team_size > 1) subgroupBarrier();
 }
