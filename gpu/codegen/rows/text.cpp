@@ -93,11 +93,16 @@ bool RowKernelText::leaves_early() const {
 }
 
 // Results that rows or individuals share are written by the first of them.
-std::string RowKernelText::guarded_store(ValueId id, const std::string& stores) const {
+std::string RowKernelText::who_writes(ValueId id) const {
     std::string condition;
     if (analysis_.rows > 1 && !writer_.has_rows(id)) condition = "row == 0u";
     if (!scan_.body->value(id).per_individual)
         condition += std::string(condition.empty() ? "" : " && ") + "individual == 0u";
+    return condition;
+}
+
+std::string RowKernelText::guarded_store(ValueId id, const std::string& stores) const {
+    const std::string condition = who_writes(id);
     return condition.empty() ? stores
                              : fmt::format("    if ({}) {{\n{}    }}\n", condition, stores);
 }
@@ -218,17 +223,12 @@ void RowKernelText::stack_results() {
             id, writer_.pointer(info.type, fmt::format("stacked_{}", i), fmt::format("{}u", at)),
             false);
         to.first.add(Index::variable("position"), info.shape.elements());
-        const bool shared_by_rows = analysis_.rows > 1 && !writer_.has_rows(id);
-        std::string condition = writer_.teams ? "team_member == 0" : "";
-        const auto only = [&](std::string_view who) {
-            condition += fmt::format("{}{}", condition.empty() ? "" : " && ", who);
-        };
-        if (shared_by_rows) only("row == 0u");
-        if (!info.per_individual) only("individual == 0u");
-        const bool guarded = !condition.empty();
-        if (guarded) writer_.open("if ({})", condition);
+        std::string condition = who_writes(id);
+        if (writer_.teams)
+            condition = "team_member == 0" + (condition.empty() ? "" : " && " + condition);
+        if (!condition.empty()) writer_.open("if ({})", condition);
         writer_.copy(to, writer_.view(id));
-        if (guarded) writer_.end();
+        if (!condition.empty()) writer_.end();
     }
 }
 

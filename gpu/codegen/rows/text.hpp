@@ -43,6 +43,8 @@ class RowKernelText {
     void stack_results();
     void pass_carries();
     [[nodiscard]] bool leaves_early() const;
+    /// The condition for an invocation to write a value; empty: every one has its own.
+    [[nodiscard]] std::string who_writes(ValueId id) const;
     [[nodiscard]] std::string guarded_store(ValueId id, const std::string& stores) const;
     [[nodiscard]] View output_view(std::size_t index) const;
 
