@@ -136,11 +136,11 @@ void RowKernel::dispatch(vulkan::Recorder& recorder, const Frame& frame, vulkan:
     push.word[RowPush::steps] = static_cast<std::uint32_t>(std::min(max_steps, length_ - first));
     push.word[RowPush::read_place] = number == 0 ? 0U : place(number - 1);
     push.word[RowPush::write_place] = place(number);
-    const auto whole = [&](std::uint64_t count) { return (count + width_ - 1) / width_; };
+    const auto groups_of = [&](std::uint64_t each) { return (each + width_ - 1) / width_; };
     const bool teams = in_teams(push.word[RowPush::lanes]);
-    const std::uint64_t groups = teams ? whole(push.word[RowPush::population]) *
+    const std::uint64_t groups = teams ? groups_of(push.word[RowPush::population]) *
                                              static_cast<std::uint64_t>(rows_) * most_team()
-                                       : whole(push.word[RowPush::lanes]);
+                                       : groups_of(push.word[RowPush::lanes]);
     recorder.dispatch(teams ? *teams_ : *pipeline_, push, groups, table_->reads(frame, number > 0),
                       table_->writes(frame));
 }
