@@ -29,6 +29,8 @@ struct DeviceLimits {
     /// branch or a loop has parted go on together after it, and subnormal halves of a word become
     /// the numbers that they are, which Vulkan leaves open.
     bool known_driver = false;
+    /// Threads next to each other that surely are one subgroup.
+    [[nodiscard]] std::uint32_t neighbours() const { return known_driver ? subgroup_width : 1; }
     /// Subgroups multiply matrices of f16, 16 by 16 by 16, and add in f32.
     bool cooperative_matrix = false;
     FloatControls float_controls;

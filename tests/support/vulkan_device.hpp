@@ -12,8 +12,9 @@ namespace cambrian::test {
 /// Options for a backend on that device. The validation layer is on unless
 /// CAMBRIAN_TEST_VALIDATION is 0, and each of its messages fails the test. Pipelines are kept under
 /// CAMBRIAN_TEST_CACHE, or in the system's folder for temporary files. CAMBRIAN_TEST_TURNS limits
-/// the loops of an invocation (VulkanOptions::max_turns), CAMBRIAN_TEST_ROW_TEAM sets how many lanes walk a row of
-/// interpreted networks (VulkanOptions::row_team), CAMBRIAN_TEST_POISON=1 poisons memory.
+/// the loops of an invocation (VulkanOptions::max_turns), CAMBRIAN_TEST_ROW_TEAM sets how many
+/// lanes walk a row of interpreted networks (VulkanOptions::row_team), CAMBRIAN_TEST_POISON=1
+/// poisons memory.
 [[nodiscard]] VulkanOptions test_vulkan_options(Math math = Math::fast);
 
 /// The same for a bare device.

@@ -31,7 +31,7 @@ static_assert(RowEntry::words * 4 == 24 && RowSlots::direct == 6);
 /// Which row a lane walks, and with whom.
 std::string lane_of_team(std::size_t prices_entry) {
     return fmt::format(
-        "    if (most_team > 1u) {{\n"
+        "    if (max_team > 1u) {{\n"
         "        lane = lane_of_team(Words(entry_address({prices}u, 0u)), "
         "Words(entry_address({prices}u + 1u, 0u)).at[0],\n"
         "                            push.word[{population}], push.word[{rows}], "

@@ -49,11 +49,6 @@ struct RowTiling {
     }
 };
 
-/// Threads next to each other that surely are one subgroup.
-std::uint32_t shuffle_width(const vulkan::DeviceLimits& limits) {
-    return limits.known_driver ? limits.subgroup_width : 1;
-}
-
 /// The rows' shape: of what the first reduction reads.
 Shape row_shape(const Graph& body) {
     for (const Node& node : body.nodes())
@@ -130,7 +125,7 @@ class FusedRowsKernel : public Kernel {
                                                          tiling_.width,
                                                          aligned ? 1U : 0U,
                                                          tiling_.group_threads,
-                                                         shuffle_width(resources_.device.limits()),
+                                                         resources_.device.limits().neighbours(),
                                                          tiling_.whole ? 1U : 0U};
             made = &resources_.pipelines.get(name_, resources_.compiler.compile(name_, text_),
                                              constants);

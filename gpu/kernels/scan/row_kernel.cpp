@@ -36,8 +36,7 @@ class RowKernel final : public Kernel {
         if (resources_.device.limits().software) options.max_expanded = 512;
         if (scan.length < min_interleaved_steps) options.max_interleaved = 0;
         const vulkan::DeviceLimits& limits = resources_.device.limits();
-        options.teams =
-            limits.known_driver && limits.subgroup_scans && limits.subgroup_width >= max_row_team;
+        options.teams = limits.subgroup_scans && limits.neighbours() >= max_row_team;
         const RowText text = write_row_kernel(scan, analysis, options);
         width_ = text.width;
         const auto& shader = resources_.compiler.compile(kernel_name, text.text);
@@ -45,7 +44,7 @@ class RowKernel final : public Kernel {
             return &resources_.pipelines.get(kernel_name, shader, constants);
         };
         pipeline_ = pipeline(std::array{width_});
-        if (text.teams && most_team() > 1) teams_ = pipeline(std::array{width_, most_team()});
+        if (text.teams && max_team() > 1) teams_ = pipeline(std::array{width_, max_team()});
         if (text.spread) largest_network_ = text.spread->weight_words;
         table_.emplace(scan, analysis, views, owner, text);
     }
@@ -72,7 +71,7 @@ class RowKernel final : public Kernel {
     }
 
   private:
-    [[nodiscard]] std::uint32_t most_team() const;
+    [[nodiscard]] std::uint32_t max_team() const;
     [[nodiscard]] bool in_teams(std::int64_t lanes) const;
     [[nodiscard]] std::uint32_t team_weight() const;
     [[nodiscard]] std::int64_t steps_of_dispatch(std::int64_t lanes) const;
@@ -92,7 +91,7 @@ class RowKernel final : public Kernel {
 };
 
 // What a software device does beside other things takes as long as after them.
-std::uint32_t RowKernel::most_team() const {
+std::uint32_t RowKernel::max_team() const {
     if (resources_.row_team > 0) return static_cast<std::uint32_t>(resources_.row_team);
     const bool alone = resources_.row_team == 0 && resources_.device.limits().software;
     return alone ? 1 : max_row_team;
@@ -139,7 +138,7 @@ void RowKernel::dispatch(vulkan::Recorder& recorder, const Frame& frame, vulkan:
     const auto groups_of = [&](std::uint64_t each) { return (each + width_ - 1) / width_; };
     const bool teams = in_teams(push.word[RowPush::lanes]);
     const std::uint64_t groups = teams ? groups_of(push.word[RowPush::population]) *
-                                             static_cast<std::uint64_t>(rows_) * most_team()
+                                             static_cast<std::uint64_t>(rows_) * max_team()
                                        : groups_of(push.word[RowPush::lanes]);
     recorder.dispatch(teams ? *teams_ : *pipeline_, push, groups, table_->reads(frame, number > 0),
                       table_->writes(frame));

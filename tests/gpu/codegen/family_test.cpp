@@ -58,6 +58,7 @@ void expect_the_evaluations_of_the_cpu(const Task& task, const std::vector<Genom
     const auto cpu = make_cpu_backend({.threads = 2, .math = Math::strict});
     VulkanOptions options = test::test_vulkan_options(math);
     if (lanes_of_a_row != 0) options.row_team = lanes_of_a_row;
+    options.profile = lanes_of_a_row != 0;
     const auto vulkan = make_vulkan_backend(options);
     Evaluator expected(*cpu, task, 3, Family::interpreted);
     Evaluator found(*vulkan, task, 3, Family::interpreted);
@@ -74,6 +75,11 @@ void expect_the_evaluations_of_the_cpu(const Task& task, const std::vector<Genom
         }
     }
     EXPECT_EQ(found.counters().programs_compiled, 1U);
+    if (lanes_of_a_row == 0) return;
+    EXPECT_TRUE(std::ranges::any_of(vulkan->take_profile(), [](const KernelTime& time) {
+        return time.kernel.starts_with("scan_rows") &&
+               time.kernel.find(", 4)") != std::string::npos;
+    })) << "no kernel with teams";
 }
 
 /// The same, however many lanes walk a row together.

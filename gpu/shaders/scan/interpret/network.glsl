@@ -61,8 +61,8 @@ const int bytecode_neurons = 11;
 #endif
 
 #ifdef INTERPRET_TEAMS
-#define INTERPRET_TEAM (most_team > 1u ? team_size : 1)
-#define INTERPRET_MEMBER (most_team > 1u ? team_member : 0)
+#define INTERPRET_TEAM (max_team > 1u ? team_size : 1)
+#define INTERPRET_MEMBER (max_team > 1u ? team_member : 0)
 #define INTERPRET_COLUMN team_number
 #define INTERPRET_MEET meet_team();
 #else

@@ -7,7 +7,7 @@
 
 #ifndef CAMBRIAN_TEAM
 #define CAMBRIAN_TEAM
-layout(constant_id = 1) const uint most_team = 1u;  // Lanes of a team: up to 1, or up to 4.
+layout(constant_id = 1) const uint max_team = 1u;   // Lanes of a team: up to 1, or up to 4.
 int team_size = 1;                                  // 1, 2 or 4: the same in a whole workgroup.
 int team_member = 0;                                // Of this lane.
 uint team_number = gl_LocalInvocationIndex;         // In the workgroup.
@@ -19,7 +19,7 @@ const uint no_lane = 0xFFFFFFFFu;
 // about as long as all together, or, where many networks are as dear, far longer. A weight of 0 asks for as many as
 // can be. Neighbours cost about as much: four of them tell.
 uint team_size_of(Words prices, uint total, uint population, uint first, uint weight, uint fixed_price) {
-    if (weight == 0u) return most_team;
+    if (weight == 0u) return max_team;
     uint dearest = 0u;
     const uint end = min(first + gl_WorkGroupSize.x, population);
     for (uint individual = first; individual < end; individual += gl_WorkGroupSize.x / 4u)
@@ -27,7 +27,7 @@ uint team_size_of(Words prices, uint total, uint population, uint first, uint we
     const bool rare = 2u * dearest * population > 3u * total;
     const uint enough = rare ? total : 4u * total;
     const uint alone = dearest * weight;
-    if (dearest >= 4u * fixed_price && alone >= enough) return most_team;
+    if (dearest >= 4u * fixed_price && alone >= enough) return max_team;
     return dearest >= 2u * fixed_price && 2u * alone >= enough ? 2u : 1u;
 }
 
@@ -60,6 +60,6 @@ uint lane_of_team(Words prices, uint total, uint population, uint rows, uint wei
 // What the others wrote into the memory of the row is there after it. Teams of a subgroup take branches of their own:
 // lanes of one are together again where a branch ends (DeviceLimits::known_driver).
 void meet_team() {
-    if (most_team > 1u && team_size > 1) subgroupBarrier();
+    if (max_team > 1u && team_size > 1) subgroupBarrier();
 }
 #endif
