@@ -52,31 +52,55 @@ std::vector<const Genome*> pointers(const std::vector<Genome>& genomes) {
     return result;
 }
 
-/// @param lanes_of_a_row see VulkanOptions::row_team.
-void expect_the_evaluations_of_the_cpu(const Task& task, const std::vector<Genome>& genomes,
-                                       Math math, int lanes_of_a_row = 0) {
-    const auto cpu = make_cpu_backend({.threads = 2, .math = Math::strict});
-    VulkanOptions options = test::test_vulkan_options(math);
-    if (lanes_of_a_row != 0) options.row_team = lanes_of_a_row;
-    options.profile = lanes_of_a_row != 0;
-    const auto vulkan = make_vulkan_backend(options);
-    Evaluator expected(*cpu, task, 3, Family::interpreted);
-    Evaluator found(*vulkan, task, 3, Family::interpreted);
-    for (const std::uint64_t round : {0U, 1U}) {
-        const auto a = expected.evaluate(pointers(genomes), {.round = round});
-        const auto b = found.evaluate(pointers(genomes), {.round = round});
-        for (std::size_t i = 0; i < genomes.size(); ++i) {
-            EXPECT_EQ(a[i].status, b[i].status) << i;
-            EXPECT_EQ(std::bit_cast<std::uint64_t>(a[i].fitness),
-                      std::bit_cast<std::uint64_t>(b[i].fitness))
-                << i;
-            EXPECT_EQ(a[i].per_sample, b[i].per_sample) << i;
-            EXPECT_EQ(a[i].env_steps, b[i].env_steps) << i;
+/// Evaluates populations on the CPU and on Vulkan.
+class Both {
+  public:
+    /// @param lanes_of_a_row see VulkanOptions::row_team.
+    explicit Both(const Task& task, int lanes_of_a_row = 0)
+        : cpu_(make_cpu_backend({.threads = 2, .math = Math::strict})),
+          vulkan_(make_vulkan_backend(options(lanes_of_a_row))),
+          expected_(*cpu_, task, 3, Family::interpreted),
+          found_(*vulkan_, task, 3, Family::interpreted) {}
+
+    void expect_equal(const std::vector<Genome>& genomes) {
+        for (const std::uint64_t round : {0U, 1U}) {
+            const auto a = expected_.evaluate(pointers(genomes), {.round = round});
+            const auto b = found_.evaluate(pointers(genomes), {.round = round});
+            for (std::size_t i = 0; i < genomes.size(); ++i) {
+                EXPECT_EQ(a[i].status, b[i].status) << i;
+                EXPECT_EQ(std::bit_cast<std::uint64_t>(a[i].fitness),
+                          std::bit_cast<std::uint64_t>(b[i].fitness))
+                    << i;
+                EXPECT_EQ(a[i].per_sample, b[i].per_sample) << i;
+                EXPECT_EQ(a[i].env_steps, b[i].env_steps) << i;
+            }
         }
     }
-    EXPECT_EQ(found.counters().programs_compiled, 1U);
+    [[nodiscard]] std::int64_t programs() const { return found_.counters().programs_compiled; }
+    [[nodiscard]] std::vector<KernelTime> take_profile() { return vulkan_->take_profile(); }
+
+  private:
+    static VulkanOptions options(int lanes_of_a_row) {
+        VulkanOptions result = test::test_vulkan_options(Math::strict);
+        if (lanes_of_a_row != 0) result.row_team = lanes_of_a_row;
+        result.profile = lanes_of_a_row != 0;
+        return result;
+    }
+
+    std::unique_ptr<Backend> cpu_;
+    std::unique_ptr<Backend> vulkan_;
+    Evaluator expected_;
+    Evaluator found_;
+};
+
+/// @param lanes_of_a_row see VulkanOptions::row_team.
+void expect_the_evaluations_of_the_cpu(const Task& task, const std::vector<Genome>& genomes,
+                                       int lanes_of_a_row = 0) {
+    Both both(task, lanes_of_a_row);
+    both.expect_equal(genomes);
+    EXPECT_EQ(both.programs(), 1);
     if (lanes_of_a_row == 0) return;
-    EXPECT_TRUE(std::ranges::any_of(vulkan->take_profile(), [](const KernelTime& time) {
+    EXPECT_TRUE(std::ranges::any_of(both.take_profile(), [](const KernelTime& time) {
         return time.kernel.starts_with("scan_rows") &&
                time.kernel.find(", 4)") != std::string::npos;
     })) << "no kernel with teams";
@@ -87,7 +111,7 @@ void expect_the_evaluations_of_the_cpu_by_teams(const Task& task,
                                                 const std::vector<Genome>& genomes) {
     for (const int lanes : {0, 4, -1}) {
         SCOPED_TRACE(lanes);
-        expect_the_evaluations_of_the_cpu(task, genomes, Math::strict, lanes);
+        expect_the_evaluations_of_the_cpu(task, genomes, lanes);
     }
 }
 
@@ -115,24 +139,23 @@ TEST(VulkanFamily, LanesThatShareLargeNetworksBalanceAsOnTheCpu) {
                 {"type": "dense", "out": 15, "activation": "silu"}, {"type": "dense"}]})"
                                : R"({"layers": [{"type": "dense", "out": 3}, {"type": "dense"}]})",
                     i));
-    expect_the_evaluations_of_the_cpu(*task, genomes, Math::strict, -1);
+    expect_the_evaluations_of_the_cpu(*task, genomes, -1);
 }
 
-TEST(VulkanFamily, NeuronsBalanceAsOnTheCpu) {
-    const auto task = task_of(
-        R"({"type": "cart_pole", "episodes": 3, "steps": 40, "validation": {"episodes": 3}})");
+/// Networks of neurons of every kind, half of them in continuous time.
+std::vector<Genome> neurons_of_every_kind(std::uint64_t count, int max_hidden, float plastic) {
     std::vector<Genome> genomes;
-    for (const bool continuous : {false, true})
-        for (std::uint64_t i = 0; i < 30; ++i)
-            genomes.push_back(test::random_neuron_genome({.in = 4,
-                                                          .out = 2,
-                                                          .max_hidden = 20,
-                                                          .max_inputs = 7,
-                                                          .every_function = true,
-                                                          .delayed = 0.2F,
-                                                          .continuous = continuous},
-                                                         i));
-    expect_the_evaluations_of_the_cpu(*task, genomes, Math::strict);
+    for (std::uint64_t i = 0; i < count; ++i)
+        genomes.push_back(test::random_neuron_genome({.in = 4,
+                                                      .out = 2,
+                                                      .max_hidden = max_hidden,
+                                                      .max_inputs = 7,
+                                                      .every_function = true,
+                                                      .delayed = 0.2F,
+                                                      .continuous = i % 2 == 1,
+                                                      .plastic = i % 3 == 0 ? 0.0F : plastic},
+                                                     i));
+    return genomes;
 }
 
 /// Networks of neurons that sum few inputs to very many, a third with delays.
@@ -159,60 +182,6 @@ std::vector<Genome> sums(std::uint64_t count) {
 
 BytecodeCapacity capacity_of(const Genome& genome) {
     return make_bytecode(Network(genome.blueprint)).capacity;
-}
-
-TEST(VulkanFamily, SumsBalanceAsOnTheCpu) {
-    const auto task = task_of(
-        R"({"type": "cart_pole", "episodes": 3, "steps": 40, "validation": {"episodes": 3}})");
-    const std::vector<Genome> genomes = sums(60);
-    const auto widest = [](const Genome& genome) {
-        const Neurons& layer = std::get<Neurons>(genome.blueprint.head.variant());
-        std::vector<int> inputs(layer.neurons.size());
-        for (const Neurons::Connection& each : layer.connections)
-            inputs[static_cast<std::size_t>(each.target)] += each.enabled ? 1 : 0;
-        return std::ranges::max(inputs);
-    };
-    EXPECT_TRUE(std::ranges::all_of(genomes, [](const Genome& genome) {
-        return capacity_of(genome).neurons == NeuronSet::sums;
-    }));
-    EXPECT_GE(widest(std::ranges::max(genomes, {}, widest)), 24) << "three eights and more";
-    expect_the_evaluations_of_the_cpu(*task, genomes, Math::strict);
-}
-
-TEST(VulkanFamily, OtherNeuronsAfterSumsHaveAProgramOfTheirOwn) {
-    const auto task = task_of(R"({"type": "cart_pole", "episodes": 3, "steps": 40})");
-    std::vector<Genome> genomes = sums(8);
-    const auto cpu = make_cpu_backend({.threads = 2, .math = Math::strict});
-    const auto vulkan = make_vulkan_backend(test::test_vulkan_options(Math::strict));
-    Evaluator expected(*cpu, *task, 3, Family::interpreted);
-    Evaluator found(*vulkan, *task, 3, Family::interpreted);
-    for (const NeuronAggregation aggregation : {NeuronAggregation::sum, NeuronAggregation::mean}) {
-        for (Genome& genome : genomes)
-            std::get<Neurons>(genome.blueprint.head.variant()).neurons[0].aggregation = aggregation;
-        const auto a = expected.evaluate(pointers(genomes), {.round = 0});
-        const auto b = found.evaluate(pointers(genomes), {.round = 0});
-        for (std::size_t i = 0; i < genomes.size(); ++i)
-            EXPECT_EQ(a[i].per_sample, b[i].per_sample) << i;
-    }
-    EXPECT_EQ(found.counters().programs_compiled, 2U);
-}
-
-TEST(VulkanFamily, PlasticNeuronsLearnAsOnTheCpu) {
-    const auto task = task_of(
-        R"({"type": "cart_pole", "episodes": 3, "steps": 40, "validation": {"episodes": 3}})");
-    std::vector<Genome> genomes;
-    for (const bool continuous : {false, true})
-        for (std::uint64_t i = 0; i < 30; ++i)
-            genomes.push_back(test::random_neuron_genome({.in = 4,
-                                                          .out = 2,
-                                                          .max_hidden = 12,
-                                                          .max_inputs = 7,
-                                                          .every_function = true,
-                                                          .delayed = 0.2F,
-                                                          .continuous = continuous,
-                                                          .plastic = i % 3 == 0 ? 0.0F : 0.5F},
-                                                         i));
-    expect_the_evaluations_of_the_cpu(*task, genomes, Math::strict);
 }
 
 /// What 20 generations of NEAT, each of the better half of the one before, come to.
@@ -255,15 +224,43 @@ std::vector<Genome> evolved_by_neat(const Task& task, std::uint64_t size) {
     return result;
 }
 
-TEST(VulkanFamily, WhatNeatEvolvesBalancesAsOnTheCpu) {
+/// The most inputs that a neuron of the network has.
+int widest(const Genome& genome) {
+    const Neurons& layer = std::get<Neurons>(genome.blueprint.head.variant());
+    std::vector<int> inputs(layer.neurons.size());
+    for (const Neurons::Connection& each : layer.connections)
+        inputs[static_cast<std::size_t>(each.target)] += each.enabled ? 1 : 0;
+    return std::ranges::max(inputs);
+}
+
+// Sums have a program of their own, all others have one together.
+TEST(VulkanFamily, NeuronsBalanceAsOnTheCpu) {
     const auto task = task_of(
         R"({"type": "cart_pole", "episodes": 3, "steps": 40, "validation": {"episodes": 3}})");
-    const std::vector<Genome> genomes = evolved_by_neat(*task, 40);
+    Both both(*task);
+
+    const std::vector<Genome> of_sums = sums(60);
+    EXPECT_TRUE(std::ranges::all_of(of_sums, [](const Genome& genome) {
+        return capacity_of(genome).neurons == NeuronSet::sums;
+    }));
+    EXPECT_GE(widest(std::ranges::max(of_sums, {}, widest)), 24) << "three eights and more";
+    both.expect_equal(of_sums);
+    EXPECT_EQ(both.programs(), 1);
+
+    both.expect_equal(neurons_of_every_kind(60, 20, 0.0F));
+    const std::vector<Genome> evolved = evolved_by_neat(*task, 40);
     constexpr std::size_t of_a_founder = 10;
-    EXPECT_TRUE(std::ranges::any_of(genomes, [](const Genome& genome) {
+    EXPECT_TRUE(std::ranges::any_of(evolved, [](const Genome& genome) {
         return Network(genome.blueprint).stateful() && genome.weights.size() > of_a_founder;
     }));
-    expect_the_evaluations_of_the_cpu(*task, genomes, Math::strict);
+    both.expect_equal(evolved);
+    EXPECT_EQ(both.programs(), 2);
+}
+
+TEST(VulkanFamily, PlasticNeuronsLearnAsOnTheCpu) {
+    const auto task = task_of(
+        R"({"type": "cart_pole", "episodes": 3, "steps": 40, "validation": {"episodes": 3}})");
+    expect_the_evaluations_of_the_cpu(*task, neurons_of_every_kind(60, 12, 0.5F));
 }
 
 TEST(VulkanFamily, MoreWeightsNeedNoNewPipeline) {
@@ -290,7 +287,7 @@ TEST(VulkanFamily, MoreWeightsNeedNoNewPipeline) {
 
 TEST(VulkanFamily, MutantsSolveXorAsOnTheCpu) {
     const auto task = task_of(R"({"type": "xor"})");
-    expect_the_evaluations_of_the_cpu(*task, mutants(*task, 60), Math::strict);
+    expect_the_evaluations_of_the_cpu(*task, mutants(*task, 60));
 }
 
 }  // namespace

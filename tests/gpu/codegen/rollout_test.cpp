@@ -308,15 +308,18 @@ std::string network_of_neurons(std::int64_t hidden, NeuronAggregation aggregatio
     return network.dump();
 }
 
+void expect_bits_of_neurons(NeuronAggregation aggregation, bool sharing) {
+    expect_interpreted_bits({network_of_neurons(3, aggregation),
+                             network_of_neurons(17, aggregation), test::multilayer_perceptron(5)},
+                            sharing);
+}
+
 TEST(Rollout, NetworksThatAreDataMayBeNeurons) {
-    const auto expect = [](NeuronAggregation aggregation, bool sharing) {
-        expect_interpreted_bits(
-            {network_of_neurons(3, aggregation), network_of_neurons(17, aggregation),
-             test::multilayer_perceptron(5)},
-            sharing);
-    };
-    expect(NeuronAggregation::sum, true);
-    expect(NeuronAggregation::max, false);
+    expect_bits_of_neurons(NeuronAggregation::sum, true);
+}
+
+TEST(Rollout, NetworksThatAreDataMayBeNeuronsOfAnyKind) {
+    expect_bits_of_neurons(NeuronAggregation::max, false);
 }
 
 TEST(Rollout, AnIndividualDoesNotSeeItsPopulation) {
