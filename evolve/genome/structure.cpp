@@ -5,6 +5,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/layers/chain.hpp"
+#include "cambrian/engine/network/bytecode/bytecode_writer.hpp"
 #include "cambrian/engine/network/observe/summary.hpp"
 #include "cambrian/engine/network/structure_words.hpp"
 

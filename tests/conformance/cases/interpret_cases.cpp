@@ -3,6 +3,7 @@
 
 #include "cambrian/engine/layers/layer_json.hpp"
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
+#include "cambrian/engine/network/bytecode/bytecode_writer.hpp"
 #include "cambrian/tests/conformance/cases/op_cases.hpp"
 
 namespace cambrian::test {

@@ -6,6 +6,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
+#include "cambrian/engine/network/bytecode/bytecode_writer.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/tests/support/network_passes.hpp"
 #include "cambrian/tests/support/network_run.hpp"

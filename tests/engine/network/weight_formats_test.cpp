@@ -14,6 +14,7 @@
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
+#include "cambrian/engine/network/bytecode/bytecode_writer.hpp"
 #include "cambrian/engine/network/observe/summary.hpp"
 #include "cambrian/engine/network/structure_words.hpp"
 #include "cambrian/tests/support/network_run.hpp"

@@ -1,4 +1,5 @@
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
+#include "cambrian/engine/network/bytecode/bytecode_writer.hpp"
 
 #include <gtest/gtest.h>
 

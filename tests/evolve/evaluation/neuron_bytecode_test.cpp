@@ -4,6 +4,7 @@
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/network/bytecode/bytecode_table.hpp"
+#include "cambrian/engine/network/bytecode/bytecode_writer.hpp"
 #include "cambrian/engine/network/bytecode/neuron_table.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"

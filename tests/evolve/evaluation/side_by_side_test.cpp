@@ -9,6 +9,7 @@
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
 #include "cambrian/engine/network/bytecode/bytecode_table.hpp"
+#include "cambrian/engine/network/bytecode/bytecode_writer.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/variation/mutation.hpp"

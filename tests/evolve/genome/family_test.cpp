@@ -5,6 +5,7 @@
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
+#include "cambrian/engine/network/bytecode/bytecode_writer.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/variation/mutation.hpp"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
+#include "cambrian/engine/network/bytecode/bytecode_writer.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/evolve/genome/genome.hpp"
 
