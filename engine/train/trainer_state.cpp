@@ -1,0 +1,71 @@
+#include "cambrian/engine/train/trainer_implementation.hpp"
+
+namespace cambrian {
+
+std::vector<std::string> Trainer::Implementation::lasting() const {
+    std::vector<std::string> names{std::string(training_graphs::weights),
+                                   std::string(training_graphs::best_weights), "step"};
+    for (std::size_t i = 0; i < moment_count(settings_.optimizer); ++i)
+        names.push_back(fmt::format("moment.{}", i));
+    if (!buffers_.contains(training_graphs::inverses)) return names;
+    names.emplace_back(training_graphs::inverses);
+    for (std::size_t i = 0; i < moment_count(settings_.optimizer); ++i)
+        names.push_back(fmt::format("inverse.moment.{}", i));
+    return names;
+}
+
+std::vector<std::string> Trainer::Implementation::sums() const {
+    std::vector<std::string> names;
+    if (next_batch_ == 0) return names;
+    for (const char* name :
+         {"sum.count", "sum.loss", "sum.right", "sum.skipped", "sum.budget", "sum.gap"})
+        if (buffers_.contains(name)) names.emplace_back(name);
+    return names;
+}
+
+std::vector<Tensor> Trainer::Implementation::read_all(std::span<const std::string> names) const {
+    std::vector<Tensor> values;
+    for (const std::string& name : names) values.push_back(buffers_.read(name));
+    return values;
+}
+
+void Trainer::Implementation::write_all(std::span<const std::string> names,
+                                        std::span<const Tensor> values) {
+    for (std::size_t i = 0; i < names.size(); ++i) buffers_.write(names[i], values[i]);
+}
+
+void Trainer::Implementation::save(ArchiveWriter& to) const {
+    to.write(epochs_done_);
+    to.write(next_batch_);
+    for (const TrainingProgress& individual : individuals_) individual.save(to);
+    for (const auto& names : {lasting(), sums()})
+        for (const Tensor& values : read_all(names))
+            to.write(std::vector<float>(values.elements.begin(), values.elements.end()));
+}
+
+void Trainer::Implementation::restore(ArchiveReader& from) {
+    from.read(epochs_done_);
+    from.read(next_batch_);
+    const std::int64_t left = settings_.epochs - epochs_done_;
+    if (epochs_done_ < 0 || left < 0 || next_batch_ < 0 || next_batch_ >= step_.batches() ||
+        (left == 0 && next_batch_ > 0))
+        from.fail("it has done another number of steps than the training can");
+    // Steps are counted from the start: random numbers depend on it.
+    write_shared("pass", ValueType::integer,
+                 static_cast<double>(epochs_done_ * step_.batches() + next_batch_));
+    for (TrainingProgress& individual : individuals_) individual.restore(from);
+    for (const auto& names : {lasting(), sums()}) {
+        std::vector<Tensor> all = read_all(names);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            std::vector<float> saved;
+            from.read(saved);
+            if (saved.size() != all[i].elements.size())
+                from.fail("its " + names[i] + " are of another size");
+            std::ranges::copy(saved, all[i].elements.begin());
+        }
+        write_all(names, all);
+    }
+    from.finish();
+}
+
+}  // namespace cambrian
