@@ -25,14 +25,6 @@ using std::chrono::microseconds;
 /// A rank that spins looks for messages this often.
 constexpr microseconds look{1};
 
-Clock::duration duration_of(double seconds) {
-    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
-
-double seconds_of(Clock::duration duration) {
-    return std::chrono::duration<double>(duration).count();
-}
-
 /// What this thread computes, in time: what passes, without what the system gives to others. The
 /// system is asked where others can have been, which takes as long as to handle a small message.
 class Stopwatch {

@@ -70,7 +70,7 @@ bool Coordinator::advance() {
     const Clock::time_point deciding = Clock::now();
     evolve::Decision decision = scheduler_.follower().newest()->strategy->decide(
         generation.results.scores, scheduler_.threads());
-    report.decide_seconds = std::chrono::duration<double>(Clock::now() - deciding).count();
+    report.decide_seconds = seconds_since(deciding);
     commit(std::move(generation), std::move(decision), report);
     return true;
 }
@@ -416,7 +416,7 @@ void Coordinator::commit(Generation&& generation, evolve::Decision decision,
     entry.decision = record.decision;
     scheduler_.follow(std::move(record), !reached(report) && interrupt_.load() == 0);
     ancestry_.add(scheduler_.follower().newest()->strategy);
-    report.seconds = std::chrono::duration<double>(Clock::now() - generation.begun).count();
+    report.seconds = seconds_since(generation.begun);
     report.elapsed_seconds = elapsed();
     const std::vector<RankSeconds> ranks = scheduler_.take_seconds();
     for (const RankSeconds& rank : ranks) {

@@ -25,10 +25,6 @@ constexpr double longest_gather_seconds = 10.0;
 /// After a takeover: who lives is here by then, and who comes later is welcome.
 constexpr double longest_second_gather = 0.5;
 
-double seconds_between(Clock::time_point from, Clock::time_point to) {
-    return std::chrono::duration<double>(to - from).count();
-}
-
 }  // namespace
 
 Scheduler::Scheduler(Communicator& communicator, Backend& backend, const Experiment& experiment,
@@ -90,7 +86,7 @@ void Scheduler::gather() {
         return std::count_if(peers_.begin(), peers_.end(),
                              [](const Peer& entry) { return !entry.known && !entry.left; });
     };
-    while (missing() > 0 && !interrupted() && seconds_between(start, Clock::now()) < limit) {
+    while (missing() > 0 && !interrupted() && seconds_since(start) < limit) {
         serve(idle_patience);
     }
     if (missing() > 0 && !interrupted()) {
@@ -233,7 +229,7 @@ void Scheduler::work_inline() {
         Job job = job_of(given);
         job.retired = std::move(retired_);
         JobResult result = shard_evaluator_.work(job);
-        result.cost.wait = seconds_between(std::exchange(worked_until_, Clock::now()), start);
+        result.cost.wait = seconds_of(start - std::exchange(worked_until_, Clock::now()));
         take_result(std::move(result));
         report_progress();
     }
@@ -394,7 +390,7 @@ void Scheduler::take_result(JobResult result) {
 
 void Scheduler::report_progress() {
     const Clock::time_point now = Clock::now();
-    if (seconds_between(last_progress_, now) >= 0.1) {
+    if (seconds_of(now - last_progress_) >= 0.1) {
         last_progress_ = now;
         const Progress& told = progress_.front();
         reporter_.progressed(told.round->generation(), told.leases.accepted(), told.leases.items());

@@ -164,8 +164,7 @@ bool Scheduler::fetch(std::span<const evolve::BirthId> origins,
         send(communicator_, rank, request);
     }
     const Clock::time_point end =
-        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                           fetching_share * experiment_.distribution.lease_seconds));
+        Clock::now() + duration_of(fetching_share * experiment_.distribution.lease_seconds);
     const auto waiting = [&] {
         return std::ranges::any_of(fetched_, [](const auto& entry) { return !entry.second; });
     };

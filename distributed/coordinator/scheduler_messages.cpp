@@ -36,7 +36,7 @@ void Scheduler::serve(microseconds patience) {
         }
         const Clock::time_point start = Clock::now();
         handle(*message);
-        const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+        const double seconds = seconds_since(start);
         seconds_[static_cast<std::size_t>(own_rank_)].communicate += seconds;
         talk_.seconds += seconds;
         patience = microseconds{0};
@@ -248,7 +248,7 @@ void Scheduler::watch_leases() {
         }
     }
     for (int rank = 0; rank < communicator_.size(); ++rank) {
-        const double silence = std::chrono::duration<double>(now - peer(rank).heard).count();
+        const double silence = seconds_of(now - peer(rank).heard);
         if (serving(peer(rank)) && silence > experiment_.distribution.lease_seconds) {
             fall_silent(rank);
         }

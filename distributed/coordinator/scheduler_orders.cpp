@@ -31,7 +31,7 @@ bool Scheduler::feed(int rank) {
     }
     const Clock::time_point start = Clock::now();
     send(communicator_, rank, order_of(rank, *next));
-    talk_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+    talk_.seconds += seconds_since(start);
     return true;
 }
 
@@ -148,7 +148,7 @@ void Scheduler::repeat_first_share(int rank, std::span<const std::uint64_t> held
     if (given == round.unasked.end()) {
         return;
     }
-    const double waited = std::chrono::duration<double>(Clock::now() - given->second.since).count();
+    const double waited = seconds_since(given->second.since);
     const bool heard = std::ranges::find(held, given->second.shard) != held.end();
     if (!heard && waited < experiment_.distribution.lease_seconds / heartbeats_in_a_lease) {
         return;

@@ -95,8 +95,7 @@ void Scheduler::note_speed(int rank, const ShardCost& cost, std::size_t births) 
 }
 
 Clock::time_point Scheduler::lease_end() const {
-    return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                              experiment_.distribution.lease_seconds));
+    return Clock::now() + duration_of(experiment_.distribution.lease_seconds);
 }
 
 }  // namespace cambrian::distributed

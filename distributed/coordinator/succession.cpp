@@ -149,9 +149,9 @@ std::optional<Reign> await_other_successor(const fs::path& directory, Communicat
                                            const Reign& former, const std::atomic<int>& interrupt,
                                            double seconds) {
     // As long as two turns of those that may follow: the first may find the lock in other hands.
-    const Clock::time_point end =
-        Clock::now() + std::min(2 * communicator.size() * turn, longest_turns) +
-        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    const Clock::time_point end = Clock::now() +
+                                  std::min(2 * communicator.size() * turn, longest_turns) +
+                                  duration_of(seconds);
     while (interrupt.load() == 0 && Clock::now() < end) {
         if (const auto reign = successor_of(former, directory, communicator.size())) {
             return reign;

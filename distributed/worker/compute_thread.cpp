@@ -47,7 +47,7 @@ void ComputeThread::remake(Follower& follower, const SharedRound& round, Remakes
     const auto make = [this, round, wanted](std::vector<SharedIndividual>& made) {
         const Clock::time_point start = Clock::now();
         made = shard_evaluator_.remake(round, *wanted);
-        remaking_ += std::chrono::duration<double>(Clock::now() - start).count();
+        remaking_ += seconds_since(start);
         remade_ += made.size();
     };
     change({}, make, [&follower, round, wanted](std::vector<SharedIndividual> made) {
@@ -96,7 +96,7 @@ void ComputeThread::work(Job& job) {
     if (ending_) {
         return;
     }
-    const double waited = std::chrono::duration<double>(Clock::now() - idle_since_).count();
+    const double waited = seconds_since(idle_since_);
     JobResult result = shard_evaluator_.work(job);
     result.remaking = std::exchange(remaking_, 0.0);
     result.remade = std::exchange(remade_, 0);

@@ -34,10 +34,6 @@ std::uint64_t parameters_of(const evolve::Individual& individual) {
     return static_cast<std::uint64_t>(individual.structure->weight_count());
 }
 
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 }  // namespace
 
 std::vector<const evolve::Individual*> pointers_to(std::span<const SharedIndividual> genomes) {

@@ -30,7 +30,7 @@ void ShardEvaluator::live_in_parts(Job& job, JobResult& result, Lives& lives, st
     const auto make = [&](std::size_t end) {
         const Clock::time_point start = Clock::now();
         make_on_host(host_job, {std::exchange(made, end), end}, result, lives.retries);
-        result.cost.vary += std::chrono::duration<double>(Clock::now() - start).count();
+        result.cost.vary += seconds_since(start);
     };
     // Memory that was used before: that of a new vector is made page by page.
     lives.evaluations = std::exchange(evaluations_, {});

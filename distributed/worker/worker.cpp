@@ -35,10 +35,6 @@ using std::chrono::microseconds;
 constexpr std::uint32_t shards_in_flight = 2;
 constexpr microseconds idle_patience{50'000};
 
-double seconds(Clock::duration duration) {
-    return std::chrono::duration<double>(duration).count();
-}
-
 class Worker {
   public:
     Worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
@@ -77,7 +73,7 @@ class Worker {
             if (auto message = communicator_.receive(thinks ? microseconds{0} : patience)) {
                 const Clock::time_point start = Clock::now();
                 handle(*message);
-                between_.communicate += seconds(Clock::now() - start);
+                between_.communicate += seconds_since(start);
             }
             keep_time();
         }
@@ -112,7 +108,7 @@ class Worker {
         if (room > 0) {
             const Clock::time_point start = Clock::now();
             ask(room, std::move(ready));
-            between_.communicate += seconds(Clock::now() - start);
+            between_.communicate += seconds_since(start);
         }
     }
 
@@ -378,8 +374,7 @@ class Worker {
 
     [[nodiscard]] Clock::time_point deadline() const {
         return Clock::now() +
-               std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                   experiment_.distribution.lease_seconds / heartbeats_in_a_lease));
+               duration_of(experiment_.distribution.lease_seconds / heartbeats_in_a_lease);
     }
 
     void take_genomes(int rank, const GenomeReply& reply) {
@@ -474,7 +469,7 @@ class Worker {
         const Clock::time_point now = Clock::now();
         const double lease = experiment_.distribution.lease_seconds;
         // A process that was suspended has heard nothing either, so no gap counts for much.
-        const double passed = std::min(seconds(now - std::exchange(last_time_, now)),
+        const double passed = std::min(seconds_of(now - std::exchange(last_time_, now)),
                                        std::clamp(lease / heartbeats_in_a_lease, 0.1, 1.0));
         watch_.pass(passed);
         since_heartbeat_ += passed;

@@ -20,6 +20,16 @@ struct Clock {
     static void sleep(duration time);
 };
 
+[[nodiscard]] inline double seconds_of(Clock::duration duration) {
+    return std::chrono::duration<double>(duration).count();
+}
+[[nodiscard]] inline double seconds_since(Clock::time_point start) {
+    return seconds_of(Clock::now() - start);
+}
+[[nodiscard]] inline Clock::duration duration_of(double seconds) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
 /// Time that passes as a simulation says, for one thread.
 class VirtualTime {
   public:

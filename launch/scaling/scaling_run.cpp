@@ -198,7 +198,7 @@ distributed::NetworkCosts measure_network(distributed::Communicator& communicato
     const auto seconds_of = [](const auto& body) {
         const Clock::time_point start = Clock::now();
         body();
-        return std::chrono::duration<double>(Clock::now() - start).count();
+        return seconds_since(start);
     };
     /// One rank speaks, the other answers at the end.
     const auto stream = [&](int messages, std::size_t bytes) {
