@@ -19,7 +19,7 @@ engine/generation engine/models
 engine/reference engine/check engine/onnx
 engine/cpu/execution engine/cpu/gemm engine/cpu/conv engine/cpu/kernels engine/cpu/fused engine/cpu/lanes
 engine/cpu/bytecode engine/cpu
-engine/train
+engine/train engine/train/trainer
 """.split()
 GPU = """
 gpu/vulkan gpu/codegen gpu/codegen/fused gpu/execution gpu/codegen/rows

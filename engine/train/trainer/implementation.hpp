@@ -24,8 +24,8 @@
 
 namespace cambrian {
 
-/// The programs and buffers of a training. What it draws and writes before steps is in
-/// trainer_inputs.cpp, epochs are in trainer_epoch.cpp, what outlasts them in trainer_state.cpp.
+/// The programs and buffers of a training. What it draws and writes before steps is in inputs.cpp,
+/// epochs are in epoch.cpp, what outlasts them is in state.cpp.
 class Trainer::Implementation {
     /// A compiled graph beside the buffers it works on.
     struct Bound {

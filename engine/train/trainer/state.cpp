@@ -1,4 +1,4 @@
-#include "cambrian/engine/train/trainer_implementation.hpp"
+#include "cambrian/engine/train/trainer/implementation.hpp"
 
 namespace cambrian {
 

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/train/trainer_implementation.hpp"
+#include "cambrian/engine/train/trainer/implementation.hpp"
 
 namespace cambrian {
 
