@@ -10,7 +10,7 @@ namespace cambrian {
 template <class T>
 struct UnsetAllocator : std::allocator<T> {
     template <class Other>
-    struct rebind {
+    struct rebind {  // NOLINT(readability-identifier-naming): the name that allocators have
         using other = UnsetAllocator<Other>;
     };
     template <class Element, class... Arguments>

@@ -76,7 +76,7 @@ class Both {
             }
         }
     }
-    [[nodiscard]] std::int64_t programs() const { return found_.counters().programs_compiled; }
+    [[nodiscard]] std::uint64_t programs() const { return found_.counters().programs_compiled; }
     [[nodiscard]] std::vector<KernelTime> take_profile() { return vulkan_->take_profile(); }
 
   private:
@@ -98,7 +98,7 @@ void expect_the_evaluations_of_the_cpu(const Task& task, const std::vector<Genom
                                        int lanes_of_a_row = 0) {
     Both both(task, lanes_of_a_row);
     both.expect_equal(genomes);
-    EXPECT_EQ(both.programs(), 1);
+    EXPECT_EQ(both.programs(), 1U);
     if (lanes_of_a_row == 0) return;
     EXPECT_TRUE(std::ranges::any_of(both.take_profile(), [](const KernelTime& time) {
         return time.kernel.starts_with("scan_rows") &&
@@ -245,7 +245,7 @@ TEST(VulkanFamily, NeuronsBalanceAsOnTheCpu) {
     }));
     EXPECT_GE(widest(std::ranges::max(of_sums, {}, widest)), 24) << "three eights and more";
     both.expect_equal(of_sums);
-    EXPECT_EQ(both.programs(), 1);
+    EXPECT_EQ(both.programs(), 1U);
 
     both.expect_equal(neurons_of_every_kind(60, 20, 0.0F));
     const std::vector<Genome> evolved = evolved_by_neat(*task, 40);
@@ -254,7 +254,7 @@ TEST(VulkanFamily, NeuronsBalanceAsOnTheCpu) {
         return Network(genome.blueprint).stateful() && genome.weights.size() > of_a_founder;
     }));
     both.expect_equal(evolved);
-    EXPECT_EQ(both.programs(), 2);
+    EXPECT_EQ(both.programs(), 2U);
 }
 
 TEST(VulkanFamily, PlasticNeuronsLearnAsOnTheCpu) {
