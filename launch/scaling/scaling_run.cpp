@@ -81,7 +81,7 @@ ScalingResult result_of(const ScalingRun& run, int ranks, const std::vector<Mark
         decide += marks[i].report.decide_seconds;
     double capacity = 0.0;  // Of evaluations at once.
     for (int rank = 0; rank < ranks; ++rank) capacity += 1.0 / run.slowness(rank, ranks);
-    const double seconds = std::chrono::duration<double>(last.time - first.time).count();
+    const double seconds = seconds_of(last.time - first.time);
     const auto generations = static_cast<double>(last.report.generation - first.report.generation);
     const double births = generations * static_cast<double>(run.experiment.population.size);
     const auto evaluations =

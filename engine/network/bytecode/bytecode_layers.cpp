@@ -21,10 +21,8 @@ bool has_bytecode(const L& layer) {
     } else if constexpr (std::is_same_v<L, Dense>) {
         return layer.tied.empty();
     } else if constexpr (std::is_same_v<L, Sequential> || std::is_same_v<L, Residual>) {
-        return std::ranges::all_of(layer.layers, [](const AnyLayer& inner) {
-            return std::visit([](const auto& concrete) { return has_bytecode(concrete); },
-                              inner.variant());
-        });
+        return std::ranges::all_of(
+            layer.layers, [](const AnyLayer& inner) { return cambrian::has_bytecode(inner); });
     } else if constexpr (std::is_same_v<L, Neurons>) {
         return std::ssize(layer.connections) <= NeuronTable::input_limit;
     } else {
@@ -36,10 +34,9 @@ std::int64_t weight_count(const L&) {
     CAMBRIAN_ASSERT(false && "a layer with a form in bytecode");
     return 0;
 }
-std::int64_t weight_count(const AnyLayer& layer);
 std::int64_t weight_count(const std::vector<AnyLayer>& layers) {
     std::int64_t count = 0;
-    for (const AnyLayer& layer : layers) count += weight_count(layer);
+    for (const AnyLayer& layer : layers) count += bytecode_weights(layer);
     return count;
 }
 std::int64_t weight_count(const Dense& dense) {
@@ -66,9 +63,6 @@ std::int64_t weight_count(const Sequential& sequential) {
 std::int64_t weight_count(const Residual& residual) {
     return weight_count(residual.layers);
 }
-std::int64_t weight_count(const AnyLayer& layer) {
-    return std::visit([](const auto& concrete) { return weight_count(concrete); }, layer.variant());
-}
 
 template <class L>
 std::int64_t width_after(const L& layer) {
@@ -79,8 +73,7 @@ std::int64_t width_after(const L& layer) {
     } else if constexpr (std::is_same_v<L, Rnn>) {
         return layer.hidden;
     } else if constexpr (std::is_same_v<L, Sequential>) {
-        return std::visit([](const auto& last) { return width_after(last); },
-                          layer.layers.back().variant());
+        return bytecode_width(layer.layers.back());
     } else if constexpr (requires { layer.features; }) {
         return layer.features;
     } else {
@@ -95,7 +88,7 @@ bool has_bytecode(const AnyLayer& layer) {
 }
 
 std::int64_t bytecode_weights(const AnyLayer& layer) {
-    return weight_count(layer);
+    return std::visit([](const auto& concrete) { return weight_count(concrete); }, layer.variant());
 }
 
 std::int64_t bytecode_width(const AnyLayer& layer) {

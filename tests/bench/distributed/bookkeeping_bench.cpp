@@ -92,7 +92,7 @@ class Ledger {
     void cut(Part part) {
         if (!paused_) {
             const auto at = static_cast<std::size_t>(part);
-            now_.wall[at] += std::chrono::duration<double>(Clock::now() - wall_).count();
+            now_.wall[at] += seconds_since(wall_);
             now_.cpu[at] += thread_seconds() - cpu_;
         }
         go_on();

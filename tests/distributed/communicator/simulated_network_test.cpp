@@ -17,10 +17,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 constexpr double leeway = 0.02;
 
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 void say(Communicator& communicator, int to, std::size_t bytes) {
     communicator.send(to, MessageKind::heartbeat, std::vector<std::byte>(bytes));
 }
