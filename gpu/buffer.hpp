@@ -32,7 +32,8 @@ class DeviceBuffer : public Buffer {
     /// Contract: [first, first + count) lies inside.
     void require_inside(std::int64_t first, std::int64_t count) const;
 
-    void used_by(vulkan::Ticket ticket) { memory_.used_by(ticket); }
+    void read_by(vulkan::Ticket ticket) { memory_.read_by(ticket); }
+    void written_by(vulkan::Ticket ticket) { memory_.written_by(ticket); }
     /// The elements change: copies of them are worth nothing any more.
     void written(std::int64_t first, std::int64_t count);
 

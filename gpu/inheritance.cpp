@@ -180,10 +180,10 @@ void Inheritance::run(std::span<const WeightDraws> children, std::span<const Wei
     hold(sums_, std::size_t{tables_.sums} * sums_words);
     submit();
     for (Memory* memory : {&tasks_, &children_, &comparisons_, &sums_}) {
-        memory->used_by(last_use_);
+        memory->written_by(last_use_);
     }
     for (const auto& [buffer, device_buffer] : used_) {
-        device_buffer->used_by(last_use_);
+        device_buffer->written_by(last_use_);
     }
 }
 
@@ -204,7 +204,9 @@ void Inheritance::submit() {
                        tables_.tasks.size(), sums, {});
     recorder_.end();
     const VkCommandBuffer commands = recorder_.commands();
-    last_use_ = resources_.transfer.submit({&commands, 1});
+    vulkan::Tickets before;
+    for (const auto& [buffer, device_buffer] : used_) before.add(device_buffer->memory().uses());
+    last_use_ = resources_.transfer.submit({&commands, 1}, before);
 }
 
 void Inheritance::release() {

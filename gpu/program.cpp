@@ -14,7 +14,8 @@ namespace cambrian::gpu {
 
 namespace {
 
-constexpr std::size_t max_recordings = 4;
+/// Parts of a population on several queues, each of two sizes.
+constexpr std::size_t max_recordings = 16;
 /// Outputs of a run that go to the host at once; larger ones go when they are asked for.
 constexpr std::int64_t small_outputs = std::int64_t{4} << 20;
 /// Host memory of all recordings together.
@@ -26,16 +27,20 @@ constexpr std::int64_t max_words = std::int64_t{std::numeric_limits<std::uint32_
 
 std::uint64_t Scratch::hold(std::int64_t bytes) {
     if (memory_.bytes() < bytes) {
-        transfer_.device().wait(transfer_.device().last());
+        transfer_.device().wait_for_all();
         memory_ = Memory();
         memory_ = Memory(transfer_, bytes);
     }
     return memory_.address();
 }
 
+RunState::RunState(Transfer& transfer) : errors(transfer), transfer_(transfer) {
+    for (std::size_t i = 0; i < transfer.device().queues(); ++i) scratch_.emplace_back(transfer);
+}
+
 void RunState::trim() {
     transfer_.release();
-    scratch.release();
+    for (Scratch& scratch : scratch_) scratch.release();
     transfer_.heap().trim();
 }
 
@@ -126,12 +131,12 @@ void GpuProgram::find_key(std::int64_t population, std::span<const Binding> inpu
         key_.push_back(bound(outputs_[i], outputs[i], population).address(outputs[i].first));
     }
     require_memory(population);
-    key_[1] = state_.scratch.hold(peak_bytes(population));
+    key_[1] = state_.scratch().hold(peak_bytes(population));
     key_.push_back(resources_.heap.generation());
 }
 
 void GpuProgram::require_memory(std::int64_t population) const {
-    const std::int64_t more = peak_bytes(population) - state_.scratch.bytes();
+    const std::int64_t more = peak_bytes(population) - state_.scratch().bytes();
     const std::int64_t limit = resources_.heap.limit();
     const std::int64_t used = resources_.heap.used();
     if (limit > 0 && more > limit - used) {
@@ -181,7 +186,8 @@ void GpuProgram::run(std::int64_t population, std::span<const Binding> inputs,
         [&] {
             current = &recording_for(population, inputs, outputs);
             const VkCommandBuffer commands = current->recorder.commands();
-            ticket = resources_.transfer.submit({&commands, 1});
+            ticket = resources_.transfer.submit({&commands, 1},
+                                                runs_before(population, inputs, outputs));
         },
         [this] { state_.trim(); });
     finish(*current, ticket, inputs, outputs);
@@ -288,16 +294,28 @@ void GpuProgram::plan_readback(Recording& recording) const {
     }
 }
 
+vulkan::Tickets GpuProgram::runs_before(std::int64_t population, std::span<const Binding> inputs,
+                                        std::span<const Binding> outputs) const {
+    vulkan::Tickets tickets;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        tickets.add(bound(inputs_[i], inputs[i], population).memory().writes());
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        tickets.add(bound(outputs_[i], outputs[i], population).memory().uses());
+    }
+    return tickets;
+}
+
 void GpuProgram::finish(Recording& recording, vulkan::Ticket ticket,
                         std::span<const Binding> inputs, std::span<const Binding> outputs) {
     const auto population = static_cast<std::int64_t>(recording.key[0]);
     recording.last_use = ticket;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-        bound(inputs_[i], inputs[i], population).used_by(ticket);
+        bound(inputs_[i], inputs[i], population).read_by(ticket);
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         DeviceBuffer& buffer = bound(outputs_[i], outputs[i], population);
-        buffer.used_by(ticket);
+        buffer.written_by(ticket);
         buffer.written(outputs[i].first, outputs_[i].words(population));
     }
     for (const Recording::Part& part : recording.parts) {
@@ -306,7 +324,7 @@ void GpuProgram::finish(Recording& recording, vulkan::Ticket ticket,
                      recording.readback->block.host() + part.offset, ticket, recording.readback});
     }
     if (status_) {
-        status_->memory.used_by(ticket);
+        status_->memory.read_by(ticket);
         state_.errors.expect(ticket, status_, recording.readback, recording.readback->block.host());
     }
 }

@@ -47,7 +47,7 @@ class DataErrors {
     std::vector<Copy> copies_;
 };
 
-/// Temporaries that all programs of a backend use in turn; grown to the largest need.
+/// Temporaries that all programs of a queue use in turn; grown to the largest need.
 class Scratch {
   public:
     explicit Scratch(Transfer& transfer) : transfer_(transfer) {}
@@ -65,12 +65,12 @@ class Scratch {
 
 /// What programs share beyond what their kernels are made from.
 struct RunState {
-    explicit RunState(Transfer& transfer)
-        : scratch(transfer), errors(transfer), transfer_(transfer) {}
+    explicit RunState(Transfer& transfer);
+    /// Of the queue that is in use.
+    [[nodiscard]] Scratch& scratch() { return scratch_[transfer_.queue()]; }
     /// Waits for everything and gives back what no program needs between its runs.
     void trim();
 
-    Scratch scratch;
     DataErrors errors;
     std::int64_t recordings = 0;
     std::int64_t dispatches = 0;      ///< Recorded.
@@ -78,6 +78,7 @@ struct RunState {
     std::int64_t programs = 0;        ///< Compiled.
 
   private:
+    std::vector<Scratch> scratch_;
     Transfer& transfer_;
 };
 
@@ -132,6 +133,10 @@ class GpuProgram : public Program {
     [[nodiscard]] Recording& oldest_recording();
     void record(Recording& recording);
     void plan_readback(Recording& recording) const;
+    /// What a run comes after: others that write what it reads, or touch what it writes.
+    [[nodiscard]] vulkan::Tickets runs_before(std::int64_t population,
+                                              std::span<const Binding> inputs,
+                                              std::span<const Binding> outputs) const;
     void finish(Recording& recording, vulkan::Ticket ticket, std::span<const Binding> inputs,
                 std::span<const Binding> outputs);
 

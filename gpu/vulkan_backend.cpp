@@ -38,6 +38,7 @@ class VulkanBackend : public Backend {
   public:
     explicit VulkanBackend(const VulkanOptions& options)
         : device_({.uuid = options.uuid,
+                   .queues = options.queues,
                    .validation = options.validation,
                    .profile = options.profile,
                    .on_validation_message = options.on_validation_message}),
@@ -131,9 +132,12 @@ class VulkanBackend : public Backend {
 
     [[nodiscard]] std::int64_t lockstep() const override { return row_group_width; }
     [[nodiscard]] bool asynchronous() const override { return true; }
+    [[nodiscard]] std::size_t queues() const override { return device_.queues(); }
+    void use_queue(std::size_t queue) override { transfer_.use_queue(queue); }
 
     [[nodiscard]] VulkanStatistics statistics() const {
         return {.submits = device_.submits(),
+                .waits = device_.waits(),
                 .dispatches = state_.dispatches,
                 .recordings = state_.recordings,
                 .allocations = heap_.driver_allocations(),
@@ -245,6 +249,7 @@ VulkanDeviceList list_vulkan_devices() {
 
 std::unique_ptr<Backend> make_vulkan_backend(const VulkanOptions& options) {
     CAMBRIAN_ASSERT(options.memory_limit >= 0 && options.threads >= 1);
+    CAMBRIAN_ASSERT(options.queues <= vulkan::max_queues);
     CAMBRIAN_ASSERT(options.row_team >= -1 && options.row_team <= 4 && options.row_team != 3);
     return std::make_unique<gpu::VulkanBackend>(options);
 }

@@ -46,6 +46,9 @@ struct VulkanOptions {
     /// or 4, with the same bits; 0: chosen by what the networks of a run need, but 1 on a software
     /// device; -1: chosen there, too.
     int row_team = 0;
+    /// For tests: queues that runs may be divided among, up to 4, with the same bits; 0: as many
+    /// of these as the device has.
+    std::size_t queues = 0;
     /// Every message of the validation layer; without it the first one is an error.
     std::function<void(std::string_view)> on_validation_message;
 };
@@ -59,6 +62,7 @@ struct VulkanOptions {
 /// Counts since the backend was made.
 struct VulkanStatistics {
     std::int64_t submits = 0;       ///< Command buffers handed to the device in one call each.
+    std::int64_t waits = 0;         ///< Of these for another queue.
     std::int64_t dispatches = 0;    ///< Recorded.
     std::int64_t recordings = 0;    ///< Programs recorded anew; a steady run is not.
     std::int64_t allocations = 0;   ///< Of device and transfer memory from the driver.

@@ -13,11 +13,11 @@ constexpr std::size_t max_patience = 1024;
 }  // namespace
 
 std::size_t PartChoice::parts(std::size_t births) const {
-    return std::clamp<std::size_t>(births / min_births, 1, turn_of_other() ? other_ : parts_);
+    return std::clamp<std::size_t>(births / min_births_, 1, turn_of_other() ? other_ : parts_);
 }
 
 void PartChoice::note(std::size_t births, double seconds) {
-    if (births < 2 * min_births) return;  // There was no choice.
+    if (births < 2 * min_births_) return;  // There was no choice.
     const double of_birth = seconds / static_cast<double>(births);
     if (turn_of_other()) {
         ratios_.at(shards_ / 2) = of_birth / of_best_;

@@ -11,9 +11,10 @@ namespace cambrian::distributed {
 /// far, for networks grow and live longer from shard to shard. Results do not depend on it.
 class PartChoice {
   public:
-    static constexpr std::size_t max_parts = 8;
-    /// Fewer births leave a device idle, whatever else they hide.
-    static constexpr std::size_t min_births = 4096;
+    static constexpr std::size_t max_parts = 16;
+
+    /// @param min_births of a part: fewer leave a device idle, whatever else they hide.
+    explicit PartChoice(std::size_t min_births) : min_births_(min_births) {}
 
     /// For the next shard.
     [[nodiscard]] std::size_t parts(std::size_t births) const;
@@ -26,6 +27,7 @@ class PartChoice {
     void decide();
     [[nodiscard]] bool turn_of_other() const { return trying_ && shards_ % 2 == 1; }
 
+    std::size_t min_births_;
     std::size_t parts_ = 1;  ///< The best so far.
     std::size_t other_ = 2;  ///< What is tried, or will be next.
     bool trying_ = false;

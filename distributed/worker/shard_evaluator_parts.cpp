@@ -35,21 +35,26 @@ void ShardEvaluator::live_in_parts(Job& job, JobResult& result, Lives& lives, st
     // Memory that was used before: that of a new vector is made page by page.
     lives.evaluations = std::exchange(evaluations_, {});
     lives.evaluations.resize(job.size());
-    const auto collect = [&](std::size_t part) {
-        const OrderRange of = part_of(job.size(), parts, part);
-        evaluator_->finish(part % 2, std::span(lives.evaluations).subspan(of.begin, of.size()));
+    const std::size_t flights = evaluator_->flights();
+    std::size_t collected = 0;
+    const auto collect = [&](std::size_t part_end) {
+        for (; collected < part_end; ++collected) {
+            const OrderRange of = part_of(job.size(), parts, collected);
+            evaluator_->finish(collected % flights,
+                               std::span(lives.evaluations).subspan(of.begin, of.size()));
+        }
     };
     try {
         for (std::size_t part = 0; part < parts; ++part) {
             const OrderRange indices = part_of(job.size(), parts, part);
             make(indices.end);
+            collect(part + 1 > flights ? part + 1 - flights : 0);
             const auto genomes =
                 pointers_to(std::span(result.genomes).subspan(indices.begin, indices.size()));
-            evaluator_->start(part % 2, genomes, job.evaluation,
+            evaluator_->start(part % flights, genomes, job.evaluation,
                               {.samples = false, .meanwhile = part == 0 ? &let_go : nullptr});
-            if (part > 0) collect(part - 1);
         }
-        collect(parts - 1);
+        collect(parts);
     } catch (const OutOfMemoryError&) {
         ++result.cost.memory_splits;
         make(job.size());

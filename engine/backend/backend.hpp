@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -154,6 +155,11 @@ class Backend {
     /// Whether a program's run returns before its results are there, so that the caller's threads
     /// may prepare the next one. Runs and uploads take effect in the order of their calls.
     [[nodiscard]] virtual bool asynchronous() const { return false; }
+    /// How many runs may be computed beside each other, each on a queue of its own.
+    [[nodiscard]] virtual std::size_t queues() const { return 1; }
+    /// Runs from now on go to this queue, below queues(). About speed alone: a run still finds what
+    /// those before it have written, and waits for them where it does.
+    virtual void use_queue(std::size_t /*queue*/) {}
     /// The threads of this rank, for whoever prepares or reads what the backend computes.
     [[nodiscard]] virtual ThreadPool& threads() = 0;
 };

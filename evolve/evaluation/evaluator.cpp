@@ -248,6 +248,10 @@ void Evaluator::start(std::size_t flight, std::span<const Individual* const> ind
     state_->start(flight, individuals, round, options);
 }
 
+std::size_t Evaluator::flights() const {
+    return state_->runner.flights();
+}
+
 void Evaluator::finish(std::size_t flight, std::span<Evaluation> evaluations) {
     state_->finish(flight, evaluations);
 }

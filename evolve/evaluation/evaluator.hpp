@@ -62,10 +62,12 @@ class Evaluator {
                                                    const EvaluationRound& round,
                                                    const Options& options);
     /// The same in two steps, of a task whose objective is a graph: an asynchronous backend
-    /// computes between them, beside what the caller does and the other flight (see
+    /// computes between them, beside what the caller does and other flights (see
     /// PopulationRunner). Throws OutOfMemoryError instead of halving.
+    /// @param flight below flights().
     void start(std::size_t flight, std::span<const Individual* const> individuals,
                const EvaluationRound& round, const Options& options);
+    [[nodiscard]] std::size_t flights() const;
     /// @param evaluations one for each individual that was started.
     void finish(std::size_t flight, std::span<Evaluation> evaluations);
     /// The same for genomes by themselves.

@@ -91,19 +91,19 @@ std::int64_t OperandStage::words(const Individual& individual,
 }
 
 void OperandStage::upload(std::span<const Individual* const> individuals,
-                          std::span<const std::uint32_t> order) {
+                          std::span<const std::uint32_t> order, OperandBuffers& buffers) {
     place(individuals, order);
     pool_ = std::max(pool_, end_of_bytecodes_.weights);
-    Buffer& weights = weight_buffer_.hold(
+    Buffer& weights = buffers.weights.hold(
         backend_, bytecodes_ > 0 ? std::max(pool_, weight_words_) : weight_words_);
-    Buffer& words = activation_buffer_.hold(
+    Buffer& words = buffers.activations.hold(
         backend_, end_of_bytecodes_.activations + static_cast<std::int64_t>(activations_.size()));
     if (bytecodes_ > 0) upload_bytecodes(individuals, order, weights, words);
     upload_graphs(individuals, order, weights);
     if (bytecodes_ == order.size()) return;
     backend_.upload(words, end_of_bytecodes_.activations,
                     std::span<const std::int32_t>(activations_));
-    backend_.upload(enabled_buffer_.hold(backend_, static_cast<std::int64_t>(enabled_.size())), 0,
+    backend_.upload(buffers.enabled.hold(backend_, static_cast<std::int64_t>(enabled_.size())), 0,
                     std::span<const std::int32_t>(enabled_));
 }
 
@@ -258,12 +258,12 @@ void OperandStage::write_bytecode(const Individual& individual,
     }
 }
 
-void OperandStage::bind(std::size_t position, bool interpreted,
+void OperandStage::bind(std::size_t position, bool interpreted, const OperandBuffers& buffers,
                         std::vector<Binding>& bindings) const {
     const Place& place = places_[position];
-    bindings.push_back({weight_buffer_.get(), interpreted ? 0 : place.weights});
-    bindings.push_back({activation_buffer_.get(), place.activations});
-    if (!interpreted) bindings.push_back({enabled_buffer_.get(), place.enabled});
+    bindings.push_back({buffers.weights.get(), interpreted ? 0 : place.weights});
+    bindings.push_back({buffers.activations.get(), place.activations});
+    if (!interpreted) bindings.push_back({buffers.enabled.get(), place.enabled});
 }
 
 Buffer& GrowingBuffer::hold(Backend& backend, std::int64_t elements) {

@@ -28,6 +28,13 @@ class GrowingBuffer {
     std::unique_ptr<Buffer> buffer_;
 };
 
+/// Where the operands of one upload lie on the backend.
+struct OperandBuffers {
+    GrowingBuffer weights{ValueType::real};
+    GrowingBuffer activations{ValueType::integer};
+    GrowingBuffer enabled{ValueType::boolean};
+};
+
 /// What programs read of each genome, taken apart on the host and put on the backend: weights,
 /// activations and enabled flags for graphs, packed weights and bytecodes for the interpreted
 /// family. Keeps its storage.
@@ -58,9 +65,11 @@ class OperandStage {
     /// Puts some genomes of those read on the backend, in this order, interpreted ones first. One
     /// that is repeated at once has its weights there once.
     void upload(std::span<const Individual* const> individuals,
-                std::span<const std::uint32_t> order);
+                std::span<const std::uint32_t> order, OperandBuffers& buffers);
     /// Appends the operands from the one at a position of that order on.
-    void bind(std::size_t position, bool interpreted, std::vector<Binding>& bindings) const;
+    /// @param buffers of that upload.
+    void bind(std::size_t position, bool interpreted, const OperandBuffers& buffers,
+              std::vector<Binding>& bindings) const;
 
   private:
     /// Where the operands of one network begin.
@@ -109,9 +118,6 @@ class OperandStage {
     std::vector<std::int32_t> bytecode_words_;
     std::vector<float> packed_;
     std::vector<WeightTask> tasks_;  ///< Copies of weights that lie on the backend.
-    GrowingBuffer weight_buffer_{ValueType::real};
-    GrowingBuffer activation_buffer_{ValueType::integer};
-    GrowingBuffer enabled_buffer_{ValueType::boolean};
 };
 
 }  // namespace cambrian::evolve

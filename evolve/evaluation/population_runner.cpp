@@ -18,11 +18,6 @@ std::int64_t share_of_memory(const Backend& backend) {
     return limit > 0 ? limit / 4 : unlimited_bytes;
 }
 
-/// Operands of a wave are counted in 30 bits: bytecodes hold places among weights as integers.
-std::int64_t max_operand_words(const Backend& backend) {
-    return std::min(share_of_memory(backend) / word_bytes, std::int64_t{1} << 30);
-}
-
 /// Names the interpreter of a capacity and of so many weights among the structures.
 Hash128 key_of(const BytecodeCapacity& capacity, std::int64_t pool) {
     const std::array<std::int64_t, 8> words{-1,
@@ -51,14 +46,23 @@ PopulationRunner::PopulationRunner(Backend& backend, Family family, WeightUse us
       cache_(max_programs, share_of_memory(backend)),
       stage_(backend, family, use) {}
 
+/// Counted in 30 bits: bytecodes hold places among weights as integers.
+std::int64_t PopulationRunner::max_operand_words() const {
+    const auto flights = static_cast<std::int64_t>(flights_used_);
+    return std::min(share_of_memory(backend_) / word_bytes / flights, std::int64_t{1} << 30);
+}
+
 void PopulationRunner::start(std::size_t number, std::span<const Individual* const> individuals,
                              const PopulationRequest& request) {
+    CAMBRIAN_EXPECT(number < flights());
     Flight& flight = flights_.at(number);
+    flights_used_ = std::max(flights_used_, number + 1);
+    backend_.use_queue(number % backend_.queues());
     flight.outputs.clear();
     flight.begin = flight.end = 0;
     if (individuals.empty()) return;
     GenomeGroups& groups = flight.groups;
-    groups.arrange(stage_.read(individuals, max_operand_words(backend_)), backend_.lockstep());
+    groups.arrange(stage_.read(individuals, max_operand_words()), backend_.lockstep());
     prepare_outputs(
         flight, program_for(*individuals[groups.order()[0]], groups.group_at(0).structure, request),
         individuals.size());
@@ -71,7 +75,8 @@ void PopulationRunner::start(std::size_t number, std::span<const Individual* con
         }
         flight.begin = flight.end;
         flight.end = wave_end(flight, individuals, request.own);
-        stage_.upload(individuals, groups.order().subspan(flight.begin, flight.end - flight.begin));
+        stage_.upload(individuals, groups.order().subspan(flight.begin, flight.end - flight.begin),
+                      flight.operands);
         upload_own(flight, request.own);
         run_wave(flight, individuals, request);
         if (first && request.meanwhile != nullptr) (*request.meanwhile)();
@@ -124,7 +129,7 @@ void PopulationRunner::prepare_outputs(Flight& flight, const StructureProgram& p
 std::size_t PopulationRunner::wave_end(const Flight& flight,
                                        std::span<const Individual* const> individuals,
                                        std::span<const OwnInput> own) const {
-    const std::int64_t room = max_operand_words(backend_);
+    const std::int64_t room = max_operand_words();
     std::int64_t output_elements = 0;
     for (const PopulationOutput& output : flight.outputs) output_elements += output.elements;
     for (const OwnInput& input : own) output_elements += input.elements;
@@ -187,7 +192,7 @@ void PopulationRunner::run_group(const Flight& flight, StructureProgram& program
         const std::size_t of_wave = position - flight.begin;
         const auto at = static_cast<std::int64_t>(of_wave);
         inputs_.clear();
-        stage_.bind(of_wave, program.interpreted, inputs_);
+        stage_.bind(of_wave, program.interpreted, flight.operands, inputs_);
         for (std::size_t i = 0; i < request.own.size(); ++i)
             inputs_.push_back({own_buffers_[i].get(), at * request.own[i].elements});
         inputs_.insert(inputs_.end(), request.shared.begin(), request.shared.end());

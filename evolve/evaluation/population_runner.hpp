@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -46,8 +47,8 @@ struct PopulationOutput {
 /// results do not depend on the others. Outputs must have the same sizes for every structure.
 class PopulationRunner {
   public:
-    /// Populations that may be on the backend at once.
-    static constexpr std::size_t max_flights = 2;
+    /// Populations that may be on a backend at once.
+    static constexpr std::size_t max_flights = 4;
 
     /// @param threads that take individuals apart, the caller included.
     PopulationRunner(Backend& backend, Family family, WeightUse use = WeightUse::evaluated);
@@ -58,8 +59,14 @@ class PopulationRunner {
         start(0, individuals, request);
         return finish(0);
     }
-    /// Begins what finish ends. An asynchronous backend computes meanwhile, and the other flight
-    /// may start. A flight that throws, or is never finished, starts afresh.
+    /// How many populations may be started before the first is finished: one on each queue of the
+    /// backend, or one that it computes and one that comes next.
+    [[nodiscard]] std::size_t flights() const {
+        return std::clamp<std::size_t>(backend_.queues(), 2, max_flights);
+    }
+    /// Begins what finish ends. An asynchronous backend computes meanwhile, and other flights may
+    /// start. A flight that throws, or is never finished, starts afresh.
+    /// @param flight below flights().
     void start(std::size_t flight, std::span<const Individual* const> individuals,
                const PopulationRequest& request);
     /// The result stays valid until the flight starts again.
@@ -75,6 +82,7 @@ class PopulationRunner {
     /// A population on its way.
     struct Flight {
         GenomeGroups groups;
+        OperandBuffers operands;
         std::vector<PopulationOutput> outputs;
         std::vector<GrowingBuffer> buffers;  ///< Of the outputs of a wave,
         std::size_t begin = 0;               ///< and its positions.
@@ -88,6 +96,8 @@ class PopulationRunner {
     [[nodiscard]] std::size_t wave_end(const Flight& flight,
                                        std::span<const Individual* const> individuals,
                                        std::span<const OwnInput> own) const;
+    /// Words that the operands of a wave may take: their part of what all flights have.
+    [[nodiscard]] std::int64_t max_operand_words() const;
     void upload_own(const Flight& flight, std::span<const OwnInput> own);
     void run_wave(Flight& flight, std::span<const Individual* const> individuals,
                   const PopulationRequest& request);
@@ -100,6 +110,7 @@ class PopulationRunner {
     ProgramCache cache_;
     OperandStage stage_;
     std::array<Flight, max_flights> flights_;
+    std::size_t flights_used_ = 1;  ///< Before this one, at most.
     std::uint64_t compiled_ = 0;
     std::uint64_t reused_ = 0;
     std::uint64_t splits_ = 0;

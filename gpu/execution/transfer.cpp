@@ -44,18 +44,20 @@ Memory::Memory(Transfer& transfer, std::int64_t bytes)
 Memory::Memory(Memory&& other) noexcept
     : transfer_(std::exchange(other.transfer_, nullptr)),
       block_(std::move(other.block_)),
-      last_use_(other.last_use_) {}
+      uses_(other.uses_),
+      writes_(other.writes_) {}
 
 Memory& Memory::operator=(Memory&& other) noexcept {
     std::swap(transfer_, other.transfer_);
     std::swap(block_, other.block_);
-    std::swap(last_use_, other.last_use_);
+    std::swap(uses_, other.uses_);
+    std::swap(writes_, other.writes_);
     return *this;
 }
 
 Memory::~Memory() {
     if (transfer_ != nullptr) {
-        transfer_->retire(block_, last_use_);
+        transfer_->retire(block_, uses_);
     }
 }
 
@@ -95,16 +97,27 @@ Transfer::Transfer(vulkan::Device& device, vulkan::Heap& heap, vulkan::PipelineL
       poisons_(options.poison) {}
 
 Transfer::~Transfer() {
-    device_.settle(device_.last());
+    try {
+        device_.wait_for_all();
+    } catch (const DeviceError&) {
+        device_.settle(device_.last());
+    }
+}
+
+void Transfer::use_queue(std::size_t queue) {
+    CAMBRIAN_EXPECT(queue < device_.queues());
+    queue_ = queue;
+    several_queues_ = several_queues_ || queue > 0;
 }
 
 void Transfer::fill(const Memory& memory, std::uint32_t word) {
+    written_after_.add(memory.uses());
     fills_.push_back({{memory.address(), static_cast<std::uint64_t>(memory.bytes())}, word});
 }
 
 void Transfer::release() {
-    device_.wait(submit({}));
-    device_.wait(device_.last());
+    static_cast<void>(submit({}));
+    device_.wait_for_all();
     pieces_.clear();
     current_ = 0;
     lent_.clear();
@@ -173,6 +186,7 @@ template <class Value>
 void Transfer::upload(const Memory& memory, std::int64_t first, ValueType type,
                       std::span<const Value> values) {
     std::uint64_t address = memory.address() + static_cast<std::uint64_t>(first) * word_bytes;
+    written_after_.add(memory.uses());
     while (!values.empty()) {
         const Room room = stage(address, values.size(), address != memory.address());
         write(type, values.first(room.words), room.host);
@@ -206,6 +220,7 @@ std::byte* Transfer::lend(const Memory& memory, std::int64_t first, std::int64_t
         found = std::prev(lent_.end());
     }
     found->last_use = pending_use;
+    written_after_.add(memory.uses());
     copies_.push_back({found->block.address(),
                        memory.address() + static_cast<std::uint64_t>(first) * word_bytes,
                        static_cast<std::uint64_t>(bytes)});
@@ -213,8 +228,9 @@ std::byte* Transfer::lend(const Memory& memory, std::int64_t first, std::int64_t
 }
 
 Transfer::Commands& Transfer::free_commands() {
-    const auto free = std::ranges::find_if(
-        commands_, [this](const Commands& commands) { return device_.done(commands.last_use); });
+    const auto free = std::ranges::find_if(commands_, [this](const Commands& commands) {
+        return commands.last_use != pending_use && device_.done(commands.last_use);
+    });
     if (free != commands_.end()) {
         return *free;
     }
@@ -233,22 +249,39 @@ vulkan::Recorder& Transfer::record_pending() {
     return recorder;
 }
 
-vulkan::Ticket Transfer::submit(std::span<const VkCommandBuffer> commands) {
+vulkan::Ticket Transfer::submit(std::span<const VkCommandBuffer> commands,
+                                const vulkan::Tickets& after) {
     std::vector<VkCommandBuffer> all;
+    vulkan::Tickets before = flushes_;
     const bool writes = !fills_.empty() || !copies_.empty();
     if (writes) {
         vulkan::Recorder& recorder = record_pending();
         recorder.end();
         all.push_back(recorder.commands());
+        before.add(written_after_);
     }
+    if (writes && several_queues_ && !commands.empty()) {
+        mark_pending(device_.submit(all, queue_, before));
+        return submit(commands, after);
+    }
+    before.add(after);
     all.insert(all.end(), commands.begin(), commands.end());
     if (all.empty()) {
         return device_.last();
     }
-    const vulkan::Ticket ticket = device_.submit(all);
+    const vulkan::Ticket ticket = device_.submit(all, queue_, before);
+    mark_pending(ticket);
+    return ticket;
+}
+
+void Transfer::mark_pending(vulkan::Ticket ticket) {
     // Not before: what could not be submitted waits for the next submission.
-    fills_.clear();
-    copies_.clear();
+    if (!fills_.empty() || !copies_.empty()) {
+        flushes_.add(ticket);
+        fills_.clear();
+        copies_.clear();
+        written_after_ = {};
+    }
     const auto mark = [ticket](auto& user) {
         if (user.last_use == pending_use) {
             user.last_use = ticket;
@@ -257,10 +290,6 @@ vulkan::Ticket Transfer::submit(std::span<const VkCommandBuffer> commands) {
     std::ranges::for_each(pieces_, mark);
     std::ranges::for_each(lent_, mark);
     std::ranges::for_each(commands_, mark);
-    if (writes) {
-        last_flush_ = ticket;
-    }
-    return ticket;
 }
 
 template <class Value>
@@ -282,7 +311,7 @@ void Transfer::download(const Memory& memory, std::int64_t first, ValueType type
         commands.recorder->end();
         const VkCommandBuffer handle = commands.recorder->commands();
         commands.last_use = pending_use;
-        device_.wait(submit({&handle, 1}));
+        device_.wait(submit({&handle, 1}, memory.writes()));
         from_words(type, readback_.host(), values.first(words));
         values = values.subspan(words);
         address += words * word_bytes;
@@ -294,9 +323,10 @@ void Transfer::drop_pending(const vulkan::Block& block) noexcept {
     std::erase_if(copies_, [&](const Copy& copy) { return inside(block, copy.to); });
 }
 
-void Transfer::retire(const vulkan::Block& block, vulkan::Ticket last_use) noexcept {
+void Transfer::retire(const vulkan::Block& block, const vulkan::Tickets& uses) noexcept {
     drop_pending(block);
-    device_.settle(std::max(last_use, last_flush_));
+    device_.settle(uses);
+    device_.settle(flushes_);
     if (!poisons_) {
         return;
     }

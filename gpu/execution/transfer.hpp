@@ -30,12 +30,21 @@ class Memory {
 
     [[nodiscard]] std::uint64_t address() const { return block_.address(); }
     [[nodiscard]] std::int64_t bytes() const { return block_.bytes(); }
-    void used_by(vulkan::Ticket ticket) { last_use_ = ticket; }
+    void read_by(vulkan::Ticket ticket) { uses_.add(ticket); }
+    void written_by(vulkan::Ticket ticket) {
+        uses_.add(ticket);
+        writes_.add(ticket);
+    }
+    /// What a submission that writes it comes after, and one that reads it. What transfers write is
+    /// in neither: Transfer orders that.
+    [[nodiscard]] const vulkan::Tickets& uses() const { return uses_; }
+    [[nodiscard]] const vulkan::Tickets& writes() const { return writes_; }
 
   private:
     Transfer* transfer_ = nullptr;
     vulkan::Block block_;
-    vulkan::Ticket last_use_ = 0;
+    vulkan::Tickets uses_;  ///< Writes among them.
+    vulkan::Tickets writes_;
 };
 
 /// The words of values of a type, and back. Reals are cut to single precision, everything else to
@@ -48,6 +57,9 @@ void from_words(ValueType type, const std::byte* words, std::span<Value> values)
 /// Brings words to the device and back. Writes are gathered in staging memory and go with the next
 /// submission, so that uploads, a program and its readback are one; writes of neighbouring words
 /// become one copy. Staging is a ring of pieces that are used again when the device has read them.
+///
+/// Submissions go to the queue that is in use. Those of other queues may run beside them, but each
+/// comes after all that was uploaded before it.
 class Transfer {
   public:
     struct Options {
@@ -76,8 +88,14 @@ class Transfer {
     /// submission; null where they are few, or too much waits for the device.
     [[nodiscard]] std::byte* lend(const Memory& memory, std::int64_t first, std::int64_t words);
 
-    /// Submits what is pending, then the commands, in one submission.
-    vulkan::Ticket submit(std::span<const VkCommandBuffer> commands);
+    /// Submissions from now on go to this queue of the device.
+    void use_queue(std::size_t queue);
+    [[nodiscard]] std::size_t queue() const { return queue_; }
+    /// Submits what is pending, then the commands, in one submission; in two where several queues
+    /// are in use, since others need not wait for the commands.
+    /// @param after what the commands come after, whatever its queue.
+    vulkan::Ticket submit(std::span<const VkCommandBuffer> commands,
+                          const vulkan::Tickets& after = {});
     /// Submits what is pending, copies words back and waits for them.
     template <class Value>
     void download(const Memory& memory, std::int64_t first, ValueType type,
@@ -132,8 +150,10 @@ class Transfer {
     void record_copies(Commands& commands);
     void record_small_copies(Commands& commands, std::span<const Copy> copies);
     [[nodiscard]] Commands& free_commands();
+    /// Whoever was told to wait for the next submission now waits for this one.
+    void mark_pending(vulkan::Ticket ticket);
     /// Waits for the last use and drops what is pending for a block that ends.
-    void retire(const vulkan::Block& block, vulkan::Ticket last_use) noexcept;
+    void retire(const vulkan::Block& block, const vulkan::Tickets& uses) noexcept;
     void drop_pending(const vulkan::Block& block) noexcept;
 
     vulkan::Device& device_;
@@ -153,7 +173,10 @@ class Transfer {
     std::vector<Filling> fills_;
     std::vector<Copy> copies_;
     vulkan::Block readback_;
-    vulkan::Ticket last_flush_ = 0;  ///< The last submission that wrote anything.
+    std::size_t queue_ = 0;
+    bool several_queues_ = false;    ///< Whether another than the first was ever in use.
+    vulkan::Tickets written_after_;  ///< What writes that are pending come after.
+    vulkan::Tickets flushes_;        ///< Submissions that wrote what was pending.
 };
 
 }  // namespace cambrian::gpu

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -73,24 +74,48 @@ VkPipelineLayout Device::layout() const {
     return state_->layout;
 }
 
-Ticket Device::submit(std::span<const VkCommandBuffer> commands) {
-    const Ticket ticket = state_->last + 1;
+std::size_t Device::queues() const {
+    return state_->queues.size();
+}
+
+Ticket Device::submit(std::span<const VkCommandBuffer> commands, std::size_t queue,
+                      const Tickets& after) {
+    CAMBRIAN_EXPECT(queue < queues());
+    State::Queue& own = state_->queues[queue];
+    const Ticket ticket = (state_->last / max_queues + 1) * max_queues + queue;
+    std::vector<VkSemaphore> semaphores;
+    std::vector<Ticket> values;
+    for (const Ticket other : after.latest()) {
+        CAMBRIAN_EXPECT(other <= state_->last);
+        if (other == 0 || queue_of(other) == queue ||
+            other <= state_->queues[queue_of(other)].reached)
+            continue;
+        semaphores.push_back(state_->queues[queue_of(other)].timeline);
+        values.push_back(other);
+    }
+    const std::vector<VkPipelineStageFlags> stages(values.size(),
+                                                   VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
     VkTimelineSemaphoreSubmitInfo timeline{};
     timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
+    timeline.waitSemaphoreValueCount = static_cast<std::uint32_t>(values.size());
+    timeline.pWaitSemaphoreValues = values.data();
     timeline.signalSemaphoreValueCount = 1;
     timeline.pSignalSemaphoreValues = &ticket;
     VkSubmitInfo info{};
     info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
     info.pNext = &timeline;
+    info.waitSemaphoreCount = static_cast<std::uint32_t>(semaphores.size());
+    info.pWaitSemaphores = semaphores.data();
+    info.pWaitDstStageMask = stages.data();
     info.commandBufferCount = static_cast<std::uint32_t>(commands.size());
     info.pCommandBuffers = commands.data();
     info.signalSemaphoreCount = 1;
-    info.pSignalSemaphores = &state_->timeline;
+    info.pSignalSemaphores = &own.timeline;
     state_->require_alive();
-    check(state_->functions.vkQueueSubmit(state_->queue, 1, &info, VK_NULL_HANDLE),
-          "vkQueueSubmit");
-    state_->last = ticket;
+    check(state_->functions.vkQueueSubmit(own.handle, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit");
+    state_->last = own.last = ticket;
     ++state_->submits;
+    state_->waits += static_cast<std::int64_t>(values.size());
     if (state_->profile) {
         wait(ticket);
         for (VkCommandBuffer recorded : commands) state_->profile->collect(recorded);
@@ -100,7 +125,7 @@ Ticket Device::submit(std::span<const VkCommandBuffer> commands) {
 }
 
 void Device::wait(Ticket ticket) {
-    CAMBRIAN_EXPECT(ticket <= state_->last);
+    CAMBRIAN_EXPECT(ticket <= state_->last && queue_of(ticket) < queues());
     const auto start = std::chrono::steady_clock::now();
     do {
         if (done(ticket)) return;
@@ -109,7 +134,7 @@ void Device::wait(Ticket ticket) {
     VkSemaphoreWaitInfo info{};
     info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
     info.semaphoreCount = 1;
-    info.pSemaphores = &state_->timeline;
+    info.pSemaphores = &state_->queues[queue_of(ticket)].timeline;
     info.pValues = &ticket;
     check(state_->functions.vkWaitSemaphores(state_->device, &info,
                                              std::numeric_limits<std::uint64_t>::max()),
@@ -119,9 +144,23 @@ void Device::wait(Ticket ticket) {
     check_validation();
 }
 
+void Device::wait(const Tickets& tickets) {
+    for (const Ticket ticket : tickets.latest()) wait(ticket);
+}
+
+void Device::wait_for_all() {
+    for (const State::Queue& queue : state_->queues) wait(queue.last);
+}
+
 void Device::settle(Ticket ticket) noexcept {
+    Tickets tickets;
+    tickets.add(ticket);
+    settle(tickets);
+}
+
+void Device::settle(const Tickets& tickets) noexcept {
     try {
-        wait(ticket);
+        wait(tickets);
     } catch (const DeviceError&) {
         state_->functions.vkDeviceWaitIdle(state_->device);
     }
@@ -132,16 +171,17 @@ void Device::require_alive() const {
 }
 
 bool Device::done(Ticket ticket) const {
-    if (ticket <= state_->reached) return true;
+    State::Queue& queue = state_->queues.at(queue_of(ticket));
+    if (ticket <= queue.reached) return true;
     state_->require_alive();
     std::uint64_t value = 0;
     state_->check(
-        state_->functions.vkGetSemaphoreCounterValue(state_->device, state_->timeline, &value),
+        state_->functions.vkGetSemaphoreCounterValue(state_->device, queue.timeline, &value),
         "vkGetSemaphoreCounterValue");
     // A lost device may report any value; no submission has a number that high.
-    if (value > state_->last) state_->check(VK_ERROR_DEVICE_LOST, "vkGetSemaphoreCounterValue");
-    state_->reached = std::max(state_->reached, value);
-    return ticket <= state_->reached;
+    if (value > queue.last) state_->check(VK_ERROR_DEVICE_LOST, "vkGetSemaphoreCounterValue");
+    queue.reached = std::max(queue.reached, value);
+    return ticket <= queue.reached;
 }
 
 Ticket Device::last() const {
@@ -150,6 +190,10 @@ Ticket Device::last() const {
 
 std::int64_t Device::submits() const {
     return state_->submits;
+}
+
+std::int64_t Device::waits() const {
+    return state_->waits;
 }
 
 void Device::check(VkResult result, std::string_view call) {

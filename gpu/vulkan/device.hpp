@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -39,17 +42,41 @@ struct DeviceLimits {
     std::string uuid;
 };
 
-/// Identifies a submission: n is done when the timeline has reached n.
+/// Identifies a submission; whoever was submitted later has a higher one, whatever its queue. A
+/// ticket is the value that the timeline of its queue reaches when it is done.
 using Ticket = std::uint64_t;
+/// More overlap no more: two queues hide the last networks of a dispatch, four those of short ones.
+inline constexpr std::size_t max_queues = 4;
+[[nodiscard]] constexpr std::size_t queue_of(Ticket ticket) {
+    return ticket % max_queues;
+}
+
+/// Submissions of several queues: the latest of each, which is done after those before it.
+class Tickets {
+  public:
+    void add(Ticket ticket) {
+        Ticket& latest = latest_[queue_of(ticket)];
+        latest = std::max(latest, ticket);
+    }
+    void add(const Tickets& others) {
+        for (const Ticket ticket : others.latest_) add(ticket);
+    }
+    /// By queue; 0: none.
+    [[nodiscard]] const std::array<Ticket, max_queues>& latest() const { return latest_; }
+
+  private:
+    std::array<Ticket, max_queues> latest_{};
+};
 
 struct DeviceOptions {
     std::string uuid;
+    std::size_t queues = 0;  ///< See VulkanOptions.
     bool validation = false;
     bool profile = false;
     std::function<void(std::string_view)> on_validation_message;
 };
 
-/// A logical device with one compute queue and its timeline semaphore. Every failed call is a
+/// A logical device with compute queues and their timeline semaphores. Every failed call is a
 /// DeviceError that names the call and the result; after VK_ERROR_DEVICE_LOST every call fails.
 class Device {
   public:
@@ -66,15 +93,25 @@ class Device {
     /// The one pipeline layout: a Push block (recorder.hpp) and nothing else.
     [[nodiscard]] VkPipelineLayout layout() const;
 
-    /// Runs the command buffers in order, in one submission.
-    Ticket submit(std::span<const VkCommandBuffer> commands);
+    /// How many submissions may be under way beside each other.
+    [[nodiscard]] std::size_t queues() const;
+    /// Runs the command buffers in order, in one submission, after what its queue was given before.
+    /// @param after what other queues finish first, too.
+    Ticket submit(std::span<const VkCommandBuffer> commands, std::size_t queue = 0,
+                  const Tickets& after = {});
     /// Spins shortly, then sleeps, until a submission is done. 0 is always done.
     void wait(Ticket ticket);
+    void wait(const Tickets& tickets);
+    /// Until all that was submitted is done.
+    void wait_for_all();
     /// The same for destructors: where it cannot be waited for, until the device is idle or lost.
     void settle(Ticket ticket) noexcept;
+    void settle(const Tickets& tickets) noexcept;
     [[nodiscard]] bool done(Ticket ticket) const;
     [[nodiscard]] Ticket last() const;  ///< Of the latest submission.
     [[nodiscard]] std::int64_t submits() const;
+    /// How often one waits for another queue.
+    [[nodiscard]] std::int64_t waits() const;
 
     /// Throws DeviceError when the device has been lost.
     void require_alive() const;

@@ -1,6 +1,7 @@
 #include "cambrian/gpu/vulkan/device_state.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -45,8 +46,8 @@ Device::State::State(const DeviceOptions& options)
     : instance(instance_options(options, validation_message)),
       physical(find_device(instance, options.uuid)) {
     try {
-        open();
-        make_timeline();
+        open(options.queues);
+        make_timelines();
         make_layout();
     } catch (...) {
         close();
@@ -59,13 +60,16 @@ Device::State::~State() {
     close();
 }
 
-void Device::State::open() {
-    const float priority = 1.0F;
-    VkDeviceQueueCreateInfo queues{};
-    queues.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
-    queues.queueFamilyIndex = physical.queue_family;
-    queues.queueCount = 1;
-    queues.pQueuePriorities = &priority;
+void Device::State::open(std::size_t wanted_queues) {
+    const std::size_t own_queues = std::min<std::size_t>(physical.queues, max_queues);
+    queues.resize(std::min(wanted_queues > 0 ? wanted_queues : own_queues, max_queues));
+    std::array<float, max_queues> priorities{};
+    priorities.fill(1.0F);
+    VkDeviceQueueCreateInfo family{};
+    family.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+    family.queueFamilyIndex = physical.queue_family;
+    family.queueCount = static_cast<std::uint32_t>(std::min(own_queues, queues.size()));
+    family.pQueuePriorities = priorities.data();
 
     const OptionalFeatures& optional = physical.optional;
     VkPhysicalDeviceVulkan12Features v12{};
@@ -101,20 +105,26 @@ void Device::State::open() {
         info.ppEnabledExtensionNames = &cooperative_name;
     }
     info.queueCreateInfoCount = 1;
-    info.pQueueCreateInfos = &queues;
+    info.pQueueCreateInfos = &family;
     check(vkCreateDevice(physical.handle, &info, nullptr, &device), "vkCreateDevice");
     volkLoadDeviceTable(&functions, device);
-    functions.vkGetDeviceQueue(device, physical.queue_family, 0, &queue);
+    for (std::uint32_t i = 0; i < queues.size(); ++i) {
+        functions.vkGetDeviceQueue(device, physical.queue_family, i % family.queueCount,
+                                   &queues[i].handle);
+    }
 }
 
-void Device::State::make_timeline() {
+void Device::State::make_timelines() {
     VkSemaphoreTypeCreateInfo type{};
     type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
     type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
     VkSemaphoreCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
     info.pNext = &type;
-    check(functions.vkCreateSemaphore(device, &info, nullptr, &timeline), "vkCreateSemaphore");
+    for (Queue& queue : queues) {
+        check(functions.vkCreateSemaphore(device, &info, nullptr, &queue.timeline),
+              "vkCreateSemaphore");
+    }
 }
 
 void Device::State::make_layout() {
@@ -131,7 +141,10 @@ void Device::State::make_layout() {
 
 void Device::State::close() noexcept {
     if (layout != VK_NULL_HANDLE) functions.vkDestroyPipelineLayout(device, layout, nullptr);
-    if (timeline != VK_NULL_HANDLE) functions.vkDestroySemaphore(device, timeline, nullptr);
+    for (const Queue& queue : queues) {
+        if (queue.timeline != VK_NULL_HANDLE)
+            functions.vkDestroySemaphore(device, queue.timeline, nullptr);
+    }
     if (device != VK_NULL_HANDLE) functions.vkDestroyDevice(device, nullptr);
 }
 

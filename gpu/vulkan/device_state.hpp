@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cambrian/gpu/vulkan/address_book.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
@@ -32,19 +33,25 @@ struct Device::State {
     PhysicalDevice physical;
     Functions functions{};
     VkDevice device = VK_NULL_HANDLE;
-    VkQueue queue = VK_NULL_HANDLE;
-    VkSemaphore timeline = VK_NULL_HANDLE;
+    /// A queue of the device, or part of one that several share.
+    struct Queue {
+        VkQueue handle = VK_NULL_HANDLE;
+        VkSemaphore timeline = VK_NULL_HANDLE;
+        Ticket last = 0;     ///< Submitted to it.
+        Ticket reached = 0;  ///< The highest value of the timeline that was seen.
+    };
+    std::vector<Queue> queues;
     VkPipelineLayout layout = VK_NULL_HANDLE;
     std::string lost_in;  ///< The call that found the device lost.
     Ticket last = 0;
-    Ticket reached = 0;  ///< The highest value of the timeline that was seen.
     std::int64_t submits = 0;
+    std::int64_t waits = 0;
     AddressBook addresses;
     std::unique_ptr<Profile> profile;
 
   private:
-    void open();
-    void make_timeline();
+    void open(std::size_t wanted_queues);
+    void make_timelines();
     void make_layout();
     void close() noexcept;
 };

@@ -138,7 +138,7 @@ Heap::Slab* Heap::add_slab(MemoryKind kind, std::int64_t bytes) {
 
 void Heap::trim() {
     // Blocks may have been freed while a submission still used them.
-    device_.wait(device_.last());
+    device_.wait_for_all();
     const auto returned = std::erase_if(slabs_, [this](const std::unique_ptr<Slab>& slab) {
         if (!slab->empty()) return false;
         if (slab->kind == MemoryKind::device) device_slab_bytes_ -= slab->bytes;

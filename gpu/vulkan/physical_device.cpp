@@ -101,6 +101,7 @@ std::int64_t device_memory(VkPhysicalDevice device) {
 
 struct ComputeQueue {
     std::uint32_t family = 0;
+    std::uint32_t count = 0;
     bool timestamps = false;
 };
 
@@ -114,7 +115,9 @@ std::optional<ComputeQueue> find_queue(VkPhysicalDevice device) {
         if ((families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0 || families[i].queueCount == 0)
             continue;
         const bool graphics = (families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT) != 0;
-        if (!best || !graphics) best = ComputeQueue{i, families[i].timestampValidBits >= 64};
+        if (!best || !graphics) {
+            best = ComputeQueue{i, families[i].queueCount, families[i].timestampValidBits >= 64};
+        }
         if (!graphics) break;
     }
     return best;
@@ -237,6 +240,7 @@ void describe_modern(const Instance& instance, PhysicalDevice& device) {
                                          multiplies_halves(instance, device.handle);
     const std::optional<ComputeQueue> queue = find_queue(device.handle);
     if (queue) device.queue_family = queue->family;
+    if (queue) device.queues = queue->count;
     if (!queue && device.info.missing.empty()) device.info.missing = "it has no compute queue";
     fill_limits(device, properties, queue && queue->timestamps);
     name_features(device);

@@ -26,6 +26,7 @@ struct PhysicalDevice {
     DeviceLimits limits;
     OptionalFeatures optional;
     std::uint32_t queue_family = 0;  ///< Compute, without graphics where there is one.
+    std::uint32_t queues = 0;        ///< Of that family.
 };
 
 /// All devices, software devices last, with their indices. Those that Cambrian cannot use say why

@@ -8,6 +8,8 @@
 namespace cambrian::distributed {
 namespace {
 
+constexpr std::size_t min_births = 4096;
+
 /// The choice after so many shards of `births` that take `seconds(parts)`, and its turns.
 std::size_t settled(PartChoice& choice, std::size_t births, int shards,
                     const std::function<double(std::size_t parts)>& seconds) {
@@ -16,7 +18,7 @@ std::size_t settled(PartChoice& choice, std::size_t births, int shards,
 }
 
 TEST(PartChoice, BeginsWhole) {
-    const PartChoice choice;
+    const PartChoice choice(min_births);
     EXPECT_EQ(choice.parts(1), 1U);
     EXPECT_EQ(choice.parts(1'000'000), 1U);
 }
@@ -26,7 +28,7 @@ TEST(PartChoice, FindsTheFastest) {
     const auto seconds = [](std::size_t parts) {
         return 8.0 / static_cast<double>(parts) + 8.0 + 0.5 * static_cast<double>(parts);
     };
-    PartChoice choice;
+    PartChoice choice(min_births);
     EXPECT_EQ(settled(choice, 100'000, 40, seconds), 4U);
     int others = 0;
     for (int i = 0; i < 10'000; ++i) {
@@ -37,7 +39,7 @@ TEST(PartChoice, FindsTheFastest) {
 }
 
 TEST(PartChoice, StaysWholeWhereEachPartTakesAsLong) {
-    PartChoice choice;
+    PartChoice choice(min_births);
     const auto seconds = [](std::size_t parts) { return 2.0 + 4.0 * static_cast<double>(parts); };
     EXPECT_EQ(settled(choice, 10'000, 20, seconds), 1U);
 }
@@ -45,7 +47,7 @@ TEST(PartChoice, StaysWholeWhereEachPartTakesAsLong) {
 // As where poles are balanced longer from generation to generation.
 TEST(PartChoice, IsNotMisledByShardsThatTakeLongerAndLonger) {
     for (const double growth : {1.05, 0.95}) {
-        PartChoice choice;
+        PartChoice choice(min_births);
         double work = 1.0;
         const auto seconds = [&](std::size_t parts) {
             work *= growth;
@@ -56,20 +58,20 @@ TEST(PartChoice, IsNotMisledByShardsThatTakeLongerAndLonger) {
 }
 
 TEST(PartChoice, FollowsWhatChanges) {
-    PartChoice choice;
+    PartChoice choice(min_births);
     const auto gains = [](std::size_t parts) { return 16.0 / static_cast<double>(parts) + 1.0; };
     const auto loses = [](std::size_t parts) { return static_cast<double>(parts); };
-    EXPECT_EQ(settled(choice, 100'000, 40, gains), PartChoice::max_parts);
+    EXPECT_EQ(settled(choice, 100'000, 60, gains), PartChoice::max_parts);
     EXPECT_EQ(settled(choice, 100'000, 400, loses), 1U);
     EXPECT_EQ(settled(choice, 100'000, 4'000, gains), PartChoice::max_parts);
 }
 
 TEST(PartChoice, PartsHaveAtLeastSoManyBirths) {
-    PartChoice choice;
+    PartChoice choice(min_births);
     const auto gains = [](std::size_t parts) { return 16.0 / static_cast<double>(parts); };
-    EXPECT_EQ(settled(choice, 1'000'000, 40, gains), PartChoice::max_parts);
-    EXPECT_EQ(choice.parts(2 * PartChoice::min_births - 1), 1U);
-    EXPECT_EQ(choice.parts(3 * PartChoice::min_births), 3U);
+    EXPECT_EQ(settled(choice, 1'000'000, 60, gains), PartChoice::max_parts);
+    EXPECT_EQ(choice.parts(2 * min_births - 1), 1U);
+    EXPECT_EQ(choice.parts(3 * min_births), 3U);
     // Small ones tell nothing.
     for (int i = 0; i < 100; ++i) choice.note(100, 1e9);
     EXPECT_EQ(choice.parts(1'000'000), PartChoice::max_parts);

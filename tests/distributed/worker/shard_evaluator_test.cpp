@@ -14,7 +14,8 @@
 namespace cambrian::distributed {
 namespace {
 
-constexpr std::size_t births = 2 * PartChoice::min_births + 100;
+/// Enough for two parts.
+constexpr std::size_t births = 2 * 4096 + 100;
 
 /// Founders as children that are there already.
 Job job_of(const Experiment& experiment, std::uint64_t generation) {
