@@ -22,7 +22,10 @@ namespace cambrian {
 
 namespace {
 
-constexpr auto spin_time = std::chrono::microseconds(20);
+/// A processor that sleeps takes tens of microseconds to wake, in a virtual machine more: longer
+/// than many a call takes. After the first of these others may have the processor.
+constexpr auto spin_time = std::chrono::microseconds(400);
+constexpr auto greedy_time = std::chrono::microseconds(20);
 
 using Body = std::function<void(std::int64_t item, int worker)>;
 
@@ -105,13 +108,18 @@ bool spin_until(bool may_spin, Condition condition) {
     if (!may_spin) {
         return false;
     }
-    const auto end = std::chrono::steady_clock::now() + spin_time;
-    while (std::chrono::steady_clock::now() < end) {
+    const auto start = std::chrono::steady_clock::now();
+    for (auto waited = greedy_time * 0; waited < spin_time;
+         waited = std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::steady_clock::now() - start)) {
         for (int i = 0; i < 16; ++i) {
             if (condition()) {
                 return true;
             }
             rest();
+        }
+        if (waited >= greedy_time) {
+            std::this_thread::yield();
         }
     }
     return false;
