@@ -159,7 +159,7 @@ const std::string& Scheduler::title(int rank) {
     return entry.title;
 }
 
-void Scheduler::begin_rounds() {
+void Scheduler::begin_rounds(std::span<const OrderRange> zones) {
     while (progress_.size() < follower_.open()) {
         const std::uint64_t generation = follower_.round()->generation() + progress_.size();
         if (!progress_.empty() && generation >= experiment_.stop.generations) {
@@ -167,13 +167,15 @@ void Scheduler::begin_rounds() {
         }
         const SharedRound& round = follower_.round(generation);
         const auto shard_size = static_cast<std::size_t>(experiment_.distribution.shard_size);
-        Progress& begun = progress_.emplace_back(Progress{
-            round,
-            LeaseTable(round->order.size(), first_shard_of(generation), shard_size, round->zones),
-            {},
-            std::vector<std::uint32_t>(round->order.size(), 0U),
-            {},
-            0});
+        const bool divided = progress_.empty() && !zones.empty();
+        Progress& begun = progress_.emplace_back(
+            Progress{round,
+                     LeaseTable(round->order.size(), first_shard_of(generation), shard_size,
+                                divided ? zones : std::span<const OrderRange>(round->zones)),
+                     {},
+                     std::vector<std::uint32_t>(round->order.size(), 0U),
+                     {},
+                     0});
         begun.results.scores = evolve::Scores(round->strategy->births());
         if (!round->kinship.empty()) {
             begun.results.scores.species.assign(round->strategy->births(), evolve::unmatched);
@@ -273,12 +275,18 @@ void Scheduler::lease_first_shares(const RoundEnd& end) {
     if (end.shares.empty()) {
         return;
     }
-    begin_rounds();
+    std::vector<OrderRange> zones;
+    for (std::uint32_t rank = 0; end.own_births > 0 && rank < peers_.size(); ++rank) {
+        zones.push_back(end.division(static_cast<std::uint32_t>(own_rank_))
+                            .of(rank, follower_.newest()->order.size()));
+    }
+    begin_rounds(zones);
     Progress& begun = progress_.front();
     const Clock::time_point now = Clock::now();
     for (std::size_t i = 0; i < end.shares.size(); ++i) {
         const auto rank = static_cast<int>(end.ranks[i]);
-        if (begun.leases.give(rank, end.shares[i], lease_end())) {
+        const FirstShare share = zones.empty() ? end.shares[i] : FirstShare::whole();
+        if (begun.leases.give(rank, share, lease_end())) {
             --peer(rank).room;
             begun.unasked.emplace(rank,
                                   Unasked{first_shard_of(begun.round->generation()) + i, now});

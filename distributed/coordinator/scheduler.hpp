@@ -208,7 +208,8 @@ class Scheduler {
     [[nodiscard]] const std::string& title(int rank);
 
     /// Begins the open rounds that the run will come to.
-    void begin_rounds();
+    /// @param zones of the births of the first, where they are not those of the round.
+    void begin_rounds(std::span<const OrderRange> zones = {});
     /// The round of a shard; null where it is not in progress.
     [[nodiscard]] Progress* progress_of(std::uint64_t shard);
     void work_inline();
@@ -233,6 +234,10 @@ class Scheduler {
     RoundEnd spread(const Record& record, bool goes_on);
     /// How many births of the next round these ranks begin with; none: they wait for orders.
     [[nodiscard]] std::vector<FirstShare> first_shares(std::span<const std::uint32_t> ranks);
+    /// RoundEnd::own_births: where all ranks have a GPU and wait for births.
+    [[nodiscard]] std::uint32_t own_births(const RoundEnd& end);
+    /// What a rank would take at once of as many births as the round before has.
+    [[nodiscard]] FirstShare first_share_of(int rank);
     void lease_first_shares(const RoundEnd& end);
     /// A rank has spoken of what it was to begin with.
     static void hear_of(Progress& round, int rank, std::uint64_t shard);

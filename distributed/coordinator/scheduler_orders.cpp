@@ -101,22 +101,41 @@ std::vector<FirstShare> Scheduler::first_shares(std::span<const std::uint32_t> r
     if (follower_.open() > 1 || experiment_.distribution.exchange == Exchange::genomes) {
         return {};
     }
-    const auto fixed = static_cast<std::size_t>(experiment_.distribution.shard_size);
-    const LeaseTable& former = progress_.front().leases;
     std::vector<FirstShare> shares;
     for (const std::uint32_t rank : ranks) {
-        if (peers_[rank].diverged) {
-            shares.emplace_back();
-            continue;
-        }
-        const ShardLimits its = limits(static_cast<int>(rank), former);
-        const std::size_t fair = items_of_share(its.share_of_all, its.ranks, former.items());
-        const std::size_t births = fixed > 0 ? fixed : guided_size(fair, its);
-        const std::size_t smallest_rest = fixed > 0 ? 0 : smallest_rest_of(fair, births, its);
-        shares.push_back(
-            {static_cast<std::uint32_t>(births), static_cast<std::uint32_t>(smallest_rest)});
+        shares.push_back(peers_[rank].diverged ? FirstShare{}
+                                               : first_share_of(static_cast<int>(rank)));
     }
     return shares;
+}
+
+FirstShare Scheduler::first_share_of(int rank) {
+    const auto fixed = static_cast<std::size_t>(experiment_.distribution.shard_size);
+    const LeaseTable& former = progress_.front().leases;
+    const ShardLimits its = limits(rank, former);
+    const std::size_t fair = items_of_share(its.share_of_all, its.ranks, former.items());
+    const std::size_t births = fixed > 0 ? fixed : guided_size(fair, its);
+    const std::size_t smallest_rest = fixed > 0 ? 0 : smallest_rest_of(fair, births, its);
+    return {static_cast<std::uint32_t>(births), static_cast<std::uint32_t>(smallest_rest)};
+}
+
+std::uint32_t Scheduler::own_births(const RoundEnd& end) {
+    const bool at_once = experiment_.distribution.shard_size == 0 && has_gpu(own_rank_) &&
+                         peer(own_rank_).speed.known() && end.shares.size() + 1 == crew().ranks;
+    if (!at_once) {
+        return 0;
+    }
+    const std::uint32_t own = first_share_of(own_rank_).births;
+    std::uint64_t all = own;
+    for (std::size_t i = 0; i < end.shares.size(); ++i) {
+        const auto rank = static_cast<int>(end.ranks[i]);
+        if (!has_gpu(rank) || !peer(rank).speed.known() || end.shares[i].births == 0) {
+            return 0;
+        }
+        all += end.shares[i].births;
+    }
+    // Shares that are cut off, so that none takes long, leave a rest.
+    return all >= progress_.front().leases.items() ? own : 0;
 }
 
 RoundEnd Scheduler::spread(const Record& record, bool goes_on) {
@@ -129,6 +148,7 @@ RoundEnd Scheduler::spread(const Record& record, bool goes_on) {
     }
     if (goes_on) {
         end.shares = first_shares(end.ranks);
+        end.own_births = end.shares.empty() ? 0 : own_births(end);
         end.absent = crew().absent;
     }
     const Payload bytes = encode_message(end);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "cambrian/distributed/generation/round.hpp"
@@ -24,6 +25,10 @@ struct FirstShare {
     std::uint32_t births = 0;
     std::uint32_t smallest_rest = 0;  ///< Fewer births than that are not left over.
     bool operator==(const FirstShare&) const = default;
+    /// All that there is.
+    [[nodiscard]] static FirstShare whole() {
+        return {std::numeric_limits<std::uint32_t>::max(), 0};
+    }
 };
 
 /// How many items of a range are taken where `wanted` are: the rest, too, if it is less than
@@ -43,5 +48,33 @@ struct FirstShare {
     const OrderRange& zone = zones[rank];
     return {zone.begin, zone.begin + taken_of(zone, share.births, share.smallest_rest)};
 }
+
+/// How births are divided among ranks that all take their share at once: whoever had to wait for a
+/// second shard would wait long. Shares lie side by side in the order of the ranks, about where the
+/// zones of these do.
+struct Division {
+    std::span<const std::uint32_t> ranks;  ///< Ascending, without the coordinator,
+    std::span<const FirstShare> shares;    ///< and what each wants.
+    std::uint32_t coordinator = 0;
+    std::uint32_t own_births = 0;  ///< What the coordinator wants.
+
+    /// The births of a rank, of so many; none for another rank, and where what they want is more
+    /// than can be.
+    [[nodiscard]] OrderRange of(std::uint32_t rank, std::size_t births) const {
+        std::uint64_t total = 0;
+        std::uint64_t before = 0;
+        std::uint64_t wanted = 0;
+        const auto add = [&](std::uint32_t other, std::uint64_t wants) {
+            total += wants;
+            before += other < rank ? wants : 0;
+            wanted += other == rank ? wants : 0;
+        };
+        add(coordinator, own_births);
+        for (std::size_t i = 0; i < ranks.size(); ++i) add(ranks[i], shares[i].births);
+        constexpr std::uint64_t countable = std::numeric_limits<std::uint32_t>::max();
+        if (total == 0 || total > countable || births > countable) return {};
+        return {births * before / total, births * (before + wanted) / total};
+    }
+};
 
 }  // namespace cambrian::distributed

@@ -15,6 +15,10 @@ namespace cambrian::distributed {
 
 namespace {
 
+/// Parents that a rank lacks are few where there are so many births for each: then it makes all of
+/// them, and in the next round needs nobody.
+constexpr std::size_t few_of_births = 32;
+
 /// Places that births need, ascending: their parents, unless they are made already, and the
 /// representatives of the species that they may be of.
 std::vector<std::uint32_t> named_places(const Round& round, OrderRange births, bool made,
@@ -233,11 +237,13 @@ MissingParents Follower::missing_parents(const Round& round, OrderRange births, 
     const bool elsewhere = settings_.on_backend && (any_on_backend(*open.pool) ||
                                                     (former_ && any_on_backend(*former_->pool)));
     std::vector<std::uint32_t> absent;
-    const bool all = elsewhere && this->open() == 1;
+    bool all = this->open() == 1 && !made;
     if (all) {
         absent = open.absent();
+        const bool cheap = few_of_births * absent.size() <= births.size();
+        all = absent.size() <= remakes && (elsewhere || cheap);
     }
-    if (!all || absent.size() > remakes) {
+    if (!all) {
         absent = named_places(round, births, made, threads_);
         std::erase_if(absent, [&open](std::uint32_t place) { return open.has(place); });
     }

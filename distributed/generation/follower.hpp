@@ -93,8 +93,9 @@ class Follower {
     [[nodiscard]] std::vector<std::uint32_t> holders() const;
 
     /// The parents of some births, and the representatives that they are compared with, that are
-    /// not here; where weights lie on a backend and one round is open, all that are not, if they
-    /// are at most `remakes`: who has all parents of a round can make all of the next. Up to
+    /// not here. Where one round is open all parents that are not, if they are at most `remakes`
+    /// and weights lie on a backend, or they are few beside the births: who has all parents of a
+    /// round can make all of the next. Up to
     /// `remakes` of the missing ones are made once more, as they were made elsewhere, where what
     /// they were made of is here: at once where weights are on the host, else by whoever asks, who
     /// fills them in.

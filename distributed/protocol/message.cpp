@@ -386,6 +386,7 @@ void write(ArchiveWriter& archive, const RoundEnd& message) {
         shares.push_back(share.smallest_rest);
     }
     write_all<std::uint32_t>(archive, shares);
+    archive.write(message.own_births);
     write_all<std::uint32_t>(archive, message.absent);
 }
 
@@ -399,6 +400,7 @@ void read(ArchiveReader& archive, RoundEnd& message) {
     }
     std::vector<std::uint32_t> shares;
     read_all(archive, shares);
+    archive.read(message.own_births);
     read_all(archive, message.absent);
     if (!shares.empty() && shares.size() != 2 * message.ranks.size()) {
         archive.fail("its shares are those of other ranks");

@@ -93,7 +93,13 @@ struct RoundEnd {
     /// How many births of the next round each of them begins with, see first_share(): the shard
     /// with that index of the generation. Empty: they wait for orders.
     std::vector<FirstShare> shares{};
+    /// How many the coordinator begins with, where all births are divided among all, see Division;
+    /// 0: each begins with births that belong to it.
+    std::uint32_t own_births = 0;
     std::vector<std::uint32_t> absent{};  ///< Ranks that answer nobody.
+    [[nodiscard]] Division division(std::uint32_t coordinator) const {
+        return {ranks, shares, coordinator, own_births};
+    }
     /// Those that hear it first.
     [[nodiscard]] std::span<const std::uint32_t> first() const;
     /// Those that a rank passes it on to.

@@ -89,6 +89,7 @@ class Worker {
 
     void report_results() {
         std::vector<ShardResult> ready;
+        std::vector<JobResult> done;
         std::uint32_t room = 0;
         while (auto result = compute_.take()) {
             held_.erase(result->shard);
@@ -97,18 +98,21 @@ class Worker {
                 report_failure(*result);
                 continue;
             }
-            const std::size_t births = result->genomes.size();
             remaking_.note(*result);
-            follower_.keep(*result->round, result->births, std::move(result->genomes));
-            evaluated_ += births;
             result->cost.vary += result->remaking;
             result->cost += std::exchange(between_, {});
             ready.push_back({result->shard, std::move(result->scores), result->cost});
+            done.push_back(std::move(*result));
         }
         if (room > 0) {
             const Clock::time_point start = Clock::now();
             ask(room, std::move(ready));
             between_.communicate += seconds_since(start);
+        }
+        // The coordinator waits for scores, and nobody yet for genomes.
+        for (JobResult& result : done) {
+            evaluated_ += result.genomes.size();
+            follower_.keep(*result.round, result.births, std::move(result.genomes));
         }
     }
 
@@ -247,7 +251,10 @@ class Worker {
         }
         const Round& round = *follower_.newest();
         const auto index = static_cast<std::size_t>(own - end.ranks.begin());
-        const OrderRange births = first_share(round.zones, *own, end.shares[index]);
+        const OrderRange births =
+            end.own_births > 0
+                ? end.division(static_cast<std::uint32_t>(reign_.rank)).of(*own, round.order.size())
+                : first_share(round.zones, *own, end.shares[index]);
         if (births.size() == 0) {
             return;
         }

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <vector>
 
 #include "cambrian/distributed/coordinator/lease_table.hpp"
@@ -228,6 +229,36 @@ TEST(LeaseTable, RankBeginsUnaskedWithTheFirstOfItsOwn) {
     EXPECT_EQ(leases.find(9)->items, (OrderRange{0, 4}));
     EXPECT_EQ(leases.holder(9), 0);
     EXPECT_EQ(leases.issue(1, ranks(3), start)->id, 11U);
+}
+
+TEST(Division, GivesEachRankItsShareAndNothingTwice) {
+    const std::vector<std::uint32_t> ranks{0, 2, 5};
+    const std::vector<FirstShare> shares{{30, 4}, {10, 0}, {20, 1}};
+    const Division division{ranks, shares, 3, 60};
+    for (const std::size_t births : {std::size_t{120}, std::size_t{121}, std::size_t{7},
+                                     std::size_t{1}, std::size_t{4'000'000'000}}) {
+        std::size_t end = 0;
+        for (std::uint32_t rank = 0; rank < 7; ++rank) {
+            const OrderRange part = division.of(rank, births);
+            EXPECT_EQ(part.begin, end) << "rank " << rank << " of " << births;
+            end = part.end;
+        }
+        EXPECT_EQ(end, births);
+    }
+    EXPECT_EQ(division.of(0, 120), (OrderRange{0, 30}));
+    EXPECT_EQ(division.of(1, 120).size(), 0U);
+    EXPECT_EQ(division.of(2, 120), (OrderRange{30, 40}));
+    EXPECT_EQ(division.of(3, 120), (OrderRange{40, 100}));
+    EXPECT_EQ(division.of(5, 120), (OrderRange{100, 120}));
+}
+
+TEST(Division, RefusesSharesThatCannotBe) {
+    const std::vector<std::uint32_t> ranks{1, 2};
+    constexpr std::uint32_t all = std::numeric_limits<std::uint32_t>::max();
+    const std::vector<FirstShare> shares{{all, 0}, {all, 0}};
+    EXPECT_EQ(Division({ranks, shares, 0, all}).of(1, 100).size(), 0U);
+    const std::vector<FirstShare> none{{0, 0}, {0, 0}};
+    EXPECT_EQ(Division({ranks, none, 0, 0}).of(1, 100).size(), 0U);
 }
 
 TEST(LeaseTable, LeavesNoRestThatIsDoneBeforeTheNextShardComes) {

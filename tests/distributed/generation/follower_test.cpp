@@ -195,6 +195,35 @@ TEST_F(FollowerTest, WhatIsMadeOnceMoreNeedsNotTravel) {
     EXPECT_LT(remade, fetched);
 }
 
+TEST_F(FollowerTest, WhoHasMostBirthsMakesTheFewParentsOfOthersBeforeTheyAreNamed) {
+    experiment.population.size = 900;
+    Follower most(make_strategy(experiment), settings(2), variation, memory, threads);
+    Follower few(make_strategy(experiment), settings(2), variation, memory, threads);
+    for (int generation = 0; generation < 3; ++generation) {
+        const Round& round = *most.round();
+        const auto size = static_cast<std::uint32_t>(round.order.size());
+        Record record{round.generation(), {}, {{size - 10, 0}, {size, 1}}};
+        // Births that name hardly any parent.
+        const MissingParents missing = most.missing_parents(round, {0, size - 10}, 1000);
+        EXPECT_THAT(missing.places, testing::IsEmpty());
+        EXPECT_LE(missing.remade, 10U);
+        EXPECT_THAT(*most.parents(round), testing::Each(testing::NotNull()));
+        make(most, {0, size - 10});
+        for (const std::uint32_t place : few.missing_parents(round, {size - 10, size}, 0).places) {
+            few.fill(round, place, (*most.parents(round))[place]);
+        }
+        make(few, {size - 10, size});
+        evolve::Scores scores(round.strategy->births());
+        for (std::uint64_t i = 0; i < scores.size(); ++i) {
+            scores.fitness[i] = static_cast<double>((round.strategy->birth(i).id * 7919) % 101);
+            scores.status[i] = evolve::Status::ok;
+        }
+        record.decision = round.strategy->decide(scores, threads);
+        static_cast<void>(most.apply(record));
+        static_cast<void>(few.apply(record));
+    }
+}
+
 TEST_F(FollowerTest, WeightsOnABackendTravelNoMoreOnceAllRanksHaveAllParents) {
     on_backend = true;
     static_cast<void>(advance(1000));

@@ -43,7 +43,7 @@ ShardOrder some_order() {
 }
 
 RoundEnd some_round_end() {
-    return {3, {4, {std::byte{1}}, {{5, 1}, {9, 0}}}, {6, 7, 8}, {{4, 1}, {0, 0}, {5, 1}}, {1}};
+    return {3, {4, {std::byte{1}}, {{5, 1}, {9, 0}}}, {6, 7, 8}, {{4, 1}, {0, 0}, {5, 1}}, 11, {1}};
 }
 
 const GenomeReply some_reply{{{std::byte{1}}}, {{1, 0, {0.5F, -2.0F}}}, {3}};
@@ -119,7 +119,7 @@ std::uint64_t body_hash(const T& message) {
 }
 
 // Other bytes need another version of the frame: ranks of two builds must not misread each other.
-TEST(Message, BytesAreThoseOfFrameVersion15) {
+TEST(Message, BytesAreThoseOfFrameVersion16) {
     EXPECT_EQ(body_hash(some_handshake), 0xBFA4126CEDA5BEDF);
     EXPECT_EQ(body_hash(some_request()), 0xA429DB427565C608);
     EXPECT_EQ(body_hash(some_order()), 0xA1E885CF58A33A4B);
@@ -132,10 +132,10 @@ TEST(Message, BytesAreThoseOfFrameVersion15) {
     EXPECT_EQ(body_hash(ShardFailure{5, "it threw", true}), 0x9C97B01324286604);
     EXPECT_EQ(body_hash(Stop{"the run has ended"}), 0x7B70B35FECD17A2A);
     const std::vector<std::byte> frame = encode_message(Stop{});
-    EXPECT_EQ(body_hash(some_round_end()), 0xD52E4F32ED2953FC);
+    EXPECT_EQ(body_hash(some_round_end()), 0xD0F2FAC325C3B8A7);
     EXPECT_EQ(body_hash(InitialReply{{{std::byte{1}}, {std::byte{2}, std::byte{3}}}}),
               0xB73D05B6A4AEDE58);
-    EXPECT_EQ(frame[4], std::byte{15});
+    EXPECT_EQ(frame[4], std::byte{16});
 }
 
 TEST(Message, AReplyTellsEachGenomeOnceAndNoMoreStructuresThanGenomes) {

@@ -313,6 +313,22 @@ TEST_F(WorkerTest, BeginsARoundWithItsFirstShareUnasked) {
     expect_result(coordinator, shard + 1);
 }
 
+TEST_F(WorkerTest, BeginsADividedRoundWithItsPartUnasked) {
+    round_ = second_round(experiment_, 1);
+    PlayedCoordinator coordinator(experiment_);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    const auto births = static_cast<std::uint32_t>(round_->strategy->births());
+    RoundEnd end{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {1}, {{1, 0}}, 3};
+    coordinator.say_as_third(end);
+    const auto request = coordinator.hear<Request>();
+    ASSERT_TRUE(request);
+    ASSERT_EQ(request->results.size(), 1U);
+    EXPECT_EQ(request->results[0].shard, first_shard_of(1));
+    // One of four.
+    const std::size_t all = round_->order.size();
+    EXPECT_EQ(request->results[0].scores.scores.size(), all - all * 3 / 4);
+}
+
 TEST_F(WorkerTest, DoesAFirstShareOnceThatIsOrderedToo) {
     round_ = second_round(experiment_, 1);
     PlayedCoordinator coordinator(experiment_);
