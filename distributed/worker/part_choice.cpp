@@ -7,17 +7,32 @@ namespace {
 
 /// What a choice has to gain.
 constexpr double worthwhile = 0.97;
+/// Two pairs in which the other takes so much longer are enough.
+constexpr double hopeless = 1.1;
+constexpr std::size_t max_first_parts = 4;
 constexpr std::size_t min_patience = 32;
 constexpr std::size_t max_patience = 1024;
 
 }  // namespace
 
 std::size_t PartChoice::parts(std::size_t births) const {
-    return std::clamp<std::size_t>(births / min_births_, 1, turn_of_other() ? other_ : parts_);
+    const std::size_t best = parts_ > 0 ? parts_ : guess(births);
+    return std::clamp<std::size_t>(births / settings_.min_births, 1,
+                                   turn_of_other() ? other_ : best);
+}
+
+std::size_t PartChoice::guess(std::size_t births) const {
+    return settings_.first_births == 0
+               ? 1
+               : std::clamp<std::size_t>(births / settings_.first_births, 1, max_first_parts);
 }
 
 void PartChoice::note(std::size_t births, double seconds) {
-    if (births < 2 * min_births_) return;  // There was no choice.
+    if (births < 2 * settings_.min_births) return;  // There was no choice.
+    if (parts_ == 0) {
+        parts_ = guess(births);
+        other_ = 2 * parts_;
+    }
     const double of_birth = seconds / static_cast<double>(births);
     if (turn_of_other()) {
         ratios_.at(shards_ / 2) = of_birth / of_best_;
@@ -25,7 +40,9 @@ void PartChoice::note(std::size_t births, double seconds) {
         of_best_ = of_birth;
     }
     ++shards_;
-    if (trying_ && shards_ == 2 * pairs) {
+    const bool in_vain = trying_ && shards_ == 4 && std::min(ratios_[0], ratios_[1]) > hopeless;
+    if (in_vain) std::fill(ratios_.begin() + 2, ratios_.end(), hopeless);
+    if (in_vain || (trying_ && shards_ == 2 * pairs)) {
         decide();
     } else if (!trying_ && shards_ >= patience_) {
         trying_ = true;

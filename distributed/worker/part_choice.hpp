@@ -13,8 +13,12 @@ class PartChoice {
   public:
     static constexpr std::size_t max_parts = 16;
 
-    /// @param min_births of a part: fewer leave a device idle, whatever else they hide.
-    explicit PartChoice(std::size_t min_births) : min_births_(min_births) {}
+    struct Settings {
+        std::size_t min_births = 4096;  ///< Of a part: fewer leave a device idle, whatever else.
+        /// Of a part before anything is measured, which is one of four at least; 0: all births.
+        std::size_t first_births = 0;
+    };
+    explicit PartChoice(const Settings& settings) : settings_(settings) {}
 
     /// For the next shard.
     [[nodiscard]] std::size_t parts(std::size_t births) const;
@@ -24,12 +28,14 @@ class PartChoice {
   private:
     static constexpr std::size_t pairs = 5;
 
+    /// What there is to begin with.
+    [[nodiscard]] std::size_t guess(std::size_t births) const;
     void decide();
     [[nodiscard]] bool turn_of_other() const { return trying_ && shards_ % 2 == 1; }
 
-    std::size_t min_births_;
-    std::size_t parts_ = 1;  ///< The best so far.
-    std::size_t other_ = 2;  ///< What is tried, or will be next.
+    Settings settings_;
+    std::size_t parts_ = 0;  ///< The best so far; 0: nothing was measured.
+    std::size_t other_ = 0;  ///< What is tried, or will be next.
     bool trying_ = false;
     std::size_t shards_ = 0;              ///< Of a try, or since the last one.
     std::size_t patience_ = 2;            ///< Shards before the next try: the first ones compile.

@@ -51,8 +51,10 @@ void ShardEvaluator::live_in_parts(Job& job, JobResult& result, Lives& lives, st
             collect(part + 1 > flights ? part + 1 - flights : 0);
             const auto genomes =
                 pointers_to(std::span(result.genomes).subspan(indices.begin, indices.size()));
+            // Threads that free the generation before are missed until the last part is made.
+            const bool last = part + 1 == parts;
             evaluator_->start(part % flights, genomes, job.evaluation,
-                              {.samples = false, .meanwhile = part == 0 ? &let_go : nullptr});
+                              {.samples = false, .meanwhile = last ? &let_go : nullptr});
         }
         collect(parts);
     } catch (const OutOfMemoryError&) {

@@ -18,7 +18,7 @@ std::size_t settled(PartChoice& choice, std::size_t births, int shards,
 }
 
 TEST(PartChoice, BeginsWhole) {
-    const PartChoice choice(min_births);
+    const PartChoice choice({min_births, 0});
     EXPECT_EQ(choice.parts(1), 1U);
     EXPECT_EQ(choice.parts(1'000'000), 1U);
 }
@@ -28,7 +28,7 @@ TEST(PartChoice, FindsTheFastest) {
     const auto seconds = [](std::size_t parts) {
         return 8.0 / static_cast<double>(parts) + 8.0 + 0.5 * static_cast<double>(parts);
     };
-    PartChoice choice(min_births);
+    PartChoice choice({min_births, 0});
     EXPECT_EQ(settled(choice, 100'000, 40, seconds), 4U);
     int others = 0;
     for (int i = 0; i < 10'000; ++i) {
@@ -39,7 +39,7 @@ TEST(PartChoice, FindsTheFastest) {
 }
 
 TEST(PartChoice, StaysWholeWhereEachPartTakesAsLong) {
-    PartChoice choice(min_births);
+    PartChoice choice({min_births, 0});
     const auto seconds = [](std::size_t parts) { return 2.0 + 4.0 * static_cast<double>(parts); };
     EXPECT_EQ(settled(choice, 10'000, 20, seconds), 1U);
 }
@@ -47,7 +47,7 @@ TEST(PartChoice, StaysWholeWhereEachPartTakesAsLong) {
 // As where poles are balanced longer from generation to generation.
 TEST(PartChoice, IsNotMisledByShardsThatTakeLongerAndLonger) {
     for (const double growth : {1.05, 0.95}) {
-        PartChoice choice(min_births);
+        PartChoice choice({min_births, 0});
         double work = 1.0;
         const auto seconds = [&](std::size_t parts) {
             work *= growth;
@@ -57,8 +57,28 @@ TEST(PartChoice, IsNotMisledByShardsThatTakeLongerAndLonger) {
     }
 }
 
+TEST(PartChoice, BeginsWithAsManyPartsAsItsSettingsSay) {
+    PartChoice choice({1024, 16384});
+    EXPECT_EQ(choice.parts(10'000), 1U);
+    EXPECT_EQ(choice.parts(40'000), 2U);
+    EXPECT_EQ(choice.parts(1'000'000), 4U);
+    const auto flat = [](std::size_t) { return 1.0; };
+    EXPECT_EQ(settled(choice, 40'000, 100, flat), 2U);
+}
+
+TEST(PartChoice, EndsATryThatIsInVain) {
+    PartChoice choice({min_births, 0});
+    int others = 0;
+    const auto loses = [](std::size_t parts) { return static_cast<double>(parts); };
+    for (int i = 0; i < 30; ++i) {
+        others += choice.parts(100'000) == 1 ? 0 : 1;
+        choice.note(100'000, loses(choice.parts(100'000)));
+    }
+    EXPECT_EQ(others, 2);
+}
+
 TEST(PartChoice, FollowsWhatChanges) {
-    PartChoice choice(min_births);
+    PartChoice choice({min_births, 0});
     const auto gains = [](std::size_t parts) { return 16.0 / static_cast<double>(parts) + 1.0; };
     const auto loses = [](std::size_t parts) { return static_cast<double>(parts); };
     EXPECT_EQ(settled(choice, 100'000, 60, gains), PartChoice::max_parts);
@@ -67,7 +87,7 @@ TEST(PartChoice, FollowsWhatChanges) {
 }
 
 TEST(PartChoice, PartsHaveAtLeastSoManyBirths) {
-    PartChoice choice(min_births);
+    PartChoice choice({min_births, 0});
     const auto gains = [](std::size_t parts) { return 16.0 / static_cast<double>(parts); };
     EXPECT_EQ(settled(choice, 1'000'000, 60, gains), PartChoice::max_parts);
     EXPECT_EQ(choice.parts(2 * min_births - 1), 1U);
