@@ -38,6 +38,11 @@ void DataErrors::check() {
     }
 }
 
+void DataErrors::forget(StatusWords& words) {
+    words.thrown_at = transfer_.device().last();
+    transfer_.clear(words.memory);
+}
+
 void DataErrors::check(const Copy& copy) {
     if (copy.ticket <= copy.words->thrown_at) {
         return;
@@ -50,8 +55,8 @@ void DataErrors::check(const Copy& copy) {
         static_assert(sizeof pair == status_pair * word_bytes);
         std::memcpy(&pair, copy.host + site * sizeof pair, sizeof pair);
         if (pair.code != DataError::none) {
-            copy.words->thrown_at = transfer_.device().last();
-            transfer_.clear(copy.words->memory);
+            forget(*copy.words);
+            for (const Copy& other : copies_) forget(*other.words);
             throw InputError(status_message(copy.words->sites[site], pair.code, pair.index));
         }
     }

@@ -38,6 +38,18 @@ RunState::RunState(Transfer& transfer) : errors(transfer), transfer_(transfer) {
     for (std::size_t i = 0; i < transfer.device().queues(); ++i) scratch_.emplace_back(transfer);
 }
 
+std::int64_t RunState::idle_bytes() const {
+    std::int64_t bytes = 0;
+    for (const Scratch& scratch : scratch_) bytes += scratch.bytes();
+    return bytes - scratch_[transfer_.queue()].bytes();
+}
+
+void RunState::release_idle() {
+    transfer_.device().wait_for_all();
+    for (Scratch& scratch : scratch_)
+        if (&scratch != &this->scratch()) scratch.release();
+}
+
 void RunState::trim() {
     transfer_.release();
     for (Scratch& scratch : scratch_) scratch.release();
@@ -68,9 +80,8 @@ GpuProgram::GpuProgram(const Graph& graph, Resources& resources, RunState& state
       updates_(graph.updates().begin(), graph.updates().end()) {
     const Graph passed = run_passes(graph, resources);
     compiled_ = std::make_unique<CompiledGraph>(passed, resources, boundary(inputs_, outputs_));
-    if (std::vector<StatusSite> sites = compiled_->status_sites(); !sites.empty()) {
-        status_ = std::make_shared<StatusWords>(resources.transfer, std::move(sites));
-    }
+    sites_ = compiled_->status_sites();
+    static_cast<void>(status());
     write_dump(passed, *compiled_, resources, state_.programs++);
     ++resources.transfer.live().programs;
 }
@@ -133,11 +144,15 @@ void GpuProgram::find_key(std::int64_t population, std::span<const Binding> inpu
     require_memory(population);
     key_[1] = state_.scratch().hold(peak_bytes(population));
     key_.push_back(resources_.heap.generation());
+    key_.push_back(resources_.transfer.queue());
 }
 
 void GpuProgram::require_memory(std::int64_t population) const {
     const std::int64_t more = peak_bytes(population) - state_.scratch().bytes();
     const std::int64_t limit = resources_.heap.limit();
+    if (limit > 0 && more > limit - resources_.heap.used() && state_.idle_bytes() > 0) {
+        state_.release_idle();
+    }
     const std::int64_t used = resources_.heap.used();
     if (limit > 0 && more > limit - used) {
         throw OutOfMemoryError(fmt::format(
@@ -145,6 +160,16 @@ void GpuProgram::require_memory(std::int64_t population) const {
             "the limit of {} bytes are in use) raise the memory limit or evaluate fewer at once",
             population, peak_bytes(population), more, used, limit));
     }
+}
+
+std::shared_ptr<StatusWords> GpuProgram::status() {
+    if (sites_.empty()) return nullptr;
+    const std::size_t queue = resources_.transfer.queue();
+    if (status_.size() <= queue) status_.resize(queue + 1);
+    if (!status_[queue]) {
+        status_[queue] = std::make_shared<StatusWords>(resources_.transfer, sites_);
+    }
+    return status_[queue];
 }
 
 void GpuProgram::require_countable(std::int64_t population) const {
@@ -237,8 +262,9 @@ void GpuProgram::record(Recording& recording) {
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
         frame.slots[compiled_->output_slot(i)] = key_[2 + inputs_.size() + i];
     }
-    if (status_) {
-        compiled_->bind_status(frame, status_->memory.address());
+    const std::shared_ptr<StatusWords> status_words = status();
+    if (status_words) {
+        compiled_->bind_status(frame, status_words->memory.address());
     }
     plan_readback(recording);
     vulkan::Recorder& recorder = recording.recorder;
@@ -253,10 +279,10 @@ void GpuProgram::record(Recording& recording) {
             recording.readback->block.address() + static_cast<std::uint64_t>(part.offset),
             static_cast<std::uint64_t>(outputs_[part.output].words(population)) * word_bytes);
     }
-    if (status_) {
+    if (status_words) {
         recorder.barrier();
-        recorder.copy(status_->memory.address(), recording.readback->block.address(),
-                      status_->sites.size() * status_pair * word_bytes);
+        recorder.copy(status_words->memory.address(), recording.readback->block.address(),
+                      status_words->sites.size() * status_pair * word_bytes);
     }
     recorder.end();
     recording.key = key_;
@@ -265,10 +291,10 @@ void GpuProgram::record(Recording& recording) {
 }
 
 // Status words come first, then the outputs unless they are large.
-void GpuProgram::plan_readback(Recording& recording) const {
+void GpuProgram::plan_readback(Recording& recording) {
     const auto population = static_cast<std::int64_t>(key_[0]);
     recording.parts.clear();
-    std::int64_t bytes = status_ ? status_->memory.bytes() : 0;
+    std::int64_t bytes = status() ? status()->memory.bytes() : 0;
     const std::int64_t status_bytes = bytes;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
         const std::int64_t words = outputs_[i].words(population);
@@ -323,9 +349,9 @@ void GpuProgram::finish(Recording& recording, vulkan::Ticket ticket,
             .mirror({outputs[part.output].first, outputs_[part.output].words(population),
                      recording.readback->block.host() + part.offset, ticket, recording.readback});
     }
-    if (status_) {
-        status_->memory.read_by(ticket);
-        state_.errors.expect(ticket, status_, recording.readback, recording.readback->block.host());
+    if (const std::shared_ptr<StatusWords> words = status()) {
+        words->memory.written_by(ticket);
+        state_.errors.expect(ticket, words, recording.readback, recording.readback->block.host());
     }
 }
 

@@ -42,6 +42,8 @@ class DataErrors {
         const std::byte* host = nullptr;
     };
     void check(const Copy& copy);
+    /// What runs so far have told is old news.
+    void forget(StatusWords& words);
 
     Transfer& transfer_;
     std::vector<Copy> copies_;
@@ -66,6 +68,10 @@ class Scratch {
 /// What programs share beyond what their kernels are made from.
 struct RunState {
     explicit RunState(Transfer& transfer);
+    /// Bytes that temporaries of other queues than the one in use hold.
+    [[nodiscard]] std::int64_t idle_bytes() const;
+    /// Waits for other queues and gives their temporaries back.
+    void release_idle();
     /// Of the queue that is in use.
     [[nodiscard]] Scratch& scratch() { return scratch_[transfer_.queue()]; }
     /// Waits for everything and gives back what no program needs between its runs.
@@ -116,12 +122,14 @@ class GpuProgram : public Program {
     [[nodiscard]] DeviceBuffer& bound(const Port& port, const Binding& binding,
                                       std::int64_t population) const;
     /// {population, address of temporaries, addresses of inputs and outputs, the heap's
-    /// generation}.
+    /// generation, the queue}.
     void find_key(std::int64_t population, std::span<const Binding> inputs,
                   std::span<const Binding> outputs);
     /// Throws unless kernels can count the words: DeviceError for a single individual's, and
     /// OutOfMemoryError where fewer individuals at once would do.
     void require_countable(std::int64_t population) const;
+    /// The status words of the queue in use, or null.
+    [[nodiscard]] std::shared_ptr<StatusWords> status();
     void require_memory(std::int64_t population) const;
     void require_apart(std::int64_t population, std::span<const Binding> inputs,
                        std::span<const Binding> outputs) const;
@@ -132,7 +140,7 @@ class GpuProgram : public Program {
     [[nodiscard]] Recording* find_recording() const;
     [[nodiscard]] Recording& oldest_recording();
     void record(Recording& recording);
-    void plan_readback(Recording& recording) const;
+    void plan_readback(Recording& recording);
     /// What a run comes after: others that write what it reads, or touch what it writes.
     [[nodiscard]] vulkan::Tickets runs_before(std::int64_t population,
                                               std::span<const Binding> inputs,
@@ -146,7 +154,8 @@ class GpuProgram : public Program {
     std::vector<Port> outputs_;
     std::vector<Update> updates_;
     std::unique_ptr<CompiledGraph> compiled_;
-    std::shared_ptr<StatusWords> status_;  ///< Null for a program without data errors.
+    std::vector<StatusSite> sites_;                     ///< None for a program without data errors.
+    std::vector<std::shared_ptr<StatusWords>> status_;  ///< By queue, as far as it has run there.
     std::vector<std::uint64_t> key_;
     std::vector<std::unique_ptr<Recording>> recordings_;
     std::int64_t runs_ = 0;

@@ -109,7 +109,8 @@ class VulkanBackend : public Backend {
     }
 
     [[nodiscard]] Memory memory() const override {
-        return {.used = heap_.used(),
+        // Temporaries of other queues make room where a run has none.
+        return {.used = heap_.used() - state_.idle_bytes(),
                 .limit = heap_.limit(),
                 .pooled = heap_.pooled(),
                 .buffers = transfer_.live().buffers,
@@ -133,7 +134,7 @@ class VulkanBackend : public Backend {
     [[nodiscard]] std::int64_t lockstep() const override { return row_group_width; }
     [[nodiscard]] bool asynchronous() const override { return true; }
     [[nodiscard]] std::size_t queues() const override { return device_.queues(); }
-    void use_queue(std::size_t queue) override { transfer_.use_queue(queue); }
+    void use_queue(std::size_t queue, std::size_t of) override { transfer_.use_queue(queue, of); }
 
     [[nodiscard]] VulkanStatistics statistics() const {
         return {.submits = device_.submits(),

@@ -234,8 +234,9 @@ class Scheduler {
     RoundEnd spread(const Record& record, bool goes_on);
     /// How many births of the next round these ranks begin with; none: they wait for orders.
     [[nodiscard]] std::vector<FirstShare> first_shares(std::span<const std::uint32_t> ranks);
-    /// RoundEnd::own_births: where all ranks have a GPU and wait for births.
-    [[nodiscard]] std::uint32_t own_births(const RoundEnd& end);
+    /// What this rank takes where all births are divided among all, since all have GPUs and wait;
+    /// else 0.
+    [[nodiscard]] std::uint32_t share_beside(const RoundEnd& end);
     /// What a rank would take at once of as many births as the round before has.
     [[nodiscard]] FirstShare first_share_of(int rank);
     void lease_first_shares(const RoundEnd& end);

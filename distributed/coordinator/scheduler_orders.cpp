@@ -119,7 +119,7 @@ FirstShare Scheduler::first_share_of(int rank) {
     return {static_cast<std::uint32_t>(births), static_cast<std::uint32_t>(smallest_rest)};
 }
 
-std::uint32_t Scheduler::own_births(const RoundEnd& end) {
+std::uint32_t Scheduler::share_beside(const RoundEnd& end) {
     const bool at_once = experiment_.distribution.shard_size == 0 && has_gpu(own_rank_) &&
                          peer(own_rank_).speed.known() && end.shares.size() + 1 == crew().ranks;
     if (!at_once) {
@@ -148,7 +148,7 @@ RoundEnd Scheduler::spread(const Record& record, bool goes_on) {
     }
     if (goes_on) {
         end.shares = first_shares(end.ranks);
-        end.own_births = end.shares.empty() ? 0 : own_births(end);
+        end.own_births = end.shares.empty() ? 0 : share_beside(end);
         end.absent = crew().absent;
     }
     const Payload bytes = encode_message(end);

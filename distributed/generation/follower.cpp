@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <utility>
 
 #include "cambrian/distributed/generation/blocks.hpp"
@@ -264,6 +265,13 @@ MissingParents Follower::missing_parents(const Round& round, OrderRange births, 
         } else {
             missing.places.push_back(place);
         }
+    }
+    if (all && !elsewhere && !missing.places.empty()) {
+        // Nobody is asked for what these births do not need.
+        std::vector<std::uint32_t> needed;
+        std::ranges::set_intersection(missing.places, named_places(round, births, made, threads_),
+                                      std::back_inserter(needed));
+        missing.places = std::move(needed);
     }
     for_each_index(threads_, at_once.size(), block_of_genomes, [&](std::size_t i) {
         const auto& [place, birth] = at_once[i];

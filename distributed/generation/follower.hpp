@@ -93,9 +93,9 @@ class Follower {
     [[nodiscard]] std::vector<std::uint32_t> holders() const;
 
     /// The parents of some births, and the representatives that they are compared with, that are
-    /// not here. Where one round is open all parents that are not, if they are at most `remakes`
-    /// and weights lie on a backend, or they are few beside the births: who has all parents of a
-    /// round can make all of the next. Up to
+    /// not here. Who has all parents of a round can make all of the next: so where one round is
+    /// open and at most `remakes` are not here, all of them, if weights lie on a backend, and if
+    /// they are few beside the births those of the others that can be made, too. Up to
     /// `remakes` of the missing ones are made once more, as they were made elsewhere, where what
     /// they were made of is here: at once where weights are on the host, else by whoever asks, who
     /// fills them in.

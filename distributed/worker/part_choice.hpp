@@ -15,7 +15,7 @@ class PartChoice {
 
     struct Settings {
         std::size_t min_births = 4096;  ///< Of a part: fewer leave a device idle, whatever else.
-        /// Of a part before anything is measured, which is one of four at least; 0: all births.
+        /// Of a part before anything is measured, of which there are four at most; 0: all births.
         std::size_t first_births = 0;
     };
     explicit PartChoice(const Settings& settings) : settings_(settings) {}

@@ -196,7 +196,8 @@ std::vector<evolve::Evaluation> ShardEvaluator::evaluations(Job& job, JobResult&
                 genomes(), job.evaluation,
                 {.samples = false, .meanwhile = &let_go, .origins = origins});
         } catch (const OutOfMemoryError&) {
-            again = !again && move_to_host(job, result);
+            const bool held = evaluator_->forget_flights();
+            again = !again && (move_to_host(job, result) || held);
             result.cost.memory_splits += again ? 1 : 0;
             if (!again && !make_fallback_) {
                 throw;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <utility>
 #include <vector>
@@ -6,7 +7,7 @@
 #include "cambrian/engine/core/clock.hpp"
 #include "cambrian/engine/core/error.hpp"
 
-// The births of a shard in parts, the host one ahead of the device.
+// The births of a shard in parts, the host ahead of the device.
 namespace cambrian::distributed {
 
 namespace {
@@ -35,7 +36,7 @@ void ShardEvaluator::live_in_parts(Job& job, JobResult& result, Lives& lives, st
     // Memory that was used before: that of a new vector is made page by page.
     lives.evaluations = std::exchange(evaluations_, {});
     lives.evaluations.resize(job.size());
-    const std::size_t flights = evaluator_->flights();
+    const std::size_t flights = std::min(parts, evaluator_->flights());
     std::size_t collected = 0;
     const auto collect = [&](std::size_t part_end) {
         for (; collected < part_end; ++collected) {
@@ -53,12 +54,13 @@ void ShardEvaluator::live_in_parts(Job& job, JobResult& result, Lives& lives, st
                 pointers_to(std::span(result.genomes).subspan(indices.begin, indices.size()));
             // Threads that free the generation before are missed until the last part is made.
             const bool last = part + 1 == parts;
-            evaluator_->start(part % flights, genomes, job.evaluation,
+            evaluator_->start(part % flights, flights, genomes, job.evaluation,
                               {.samples = false, .meanwhile = last ? &let_go : nullptr});
         }
         collect(parts);
     } catch (const OutOfMemoryError&) {
         ++result.cost.memory_splits;
+        static_cast<void>(evaluator_->forget_flights());
         make(job.size());
         lives.evaluations = evaluations(job, result);
     }

@@ -133,7 +133,7 @@ class Backend {
     virtual void inherit(std::span<const WeightDraws> children, std::span<const WeightTask> tasks);
 
     struct Memory {
-        std::int64_t used = 0;      ///< Bytes of buffers, programs and temporaries.
+        std::int64_t used = 0;      ///< Bytes of buffers, programs and temporaries of the queue.
         std::int64_t limit = 0;     ///< Of used; 0 = none.
         std::int64_t pooled = 0;    ///< Bytes held beside them, for what is allocated next.
         std::int64_t buffers = 0;   ///< That live.
@@ -159,7 +159,8 @@ class Backend {
     [[nodiscard]] virtual std::size_t queues() const { return 1; }
     /// Runs from now on go to this queue, below queues(). About speed alone: a run still finds what
     /// those before it have written, and waits for them where it does.
-    virtual void use_queue(std::size_t /*queue*/) {}
+    /// @param of how many are in use by turns, this one among them.
+    virtual void use_queue(std::size_t /*queue*/, std::size_t /*of*/) {}
     /// The threads of this rank, for whoever prepares or reads what the backend computes.
     [[nodiscard]] virtual ThreadPool& threads() = 0;
 };

@@ -22,8 +22,8 @@ namespace cambrian {
 
 namespace {
 
-/// A processor that sleeps takes tens of microseconds to wake, in a virtual machine more: longer
-/// than many a call takes. After the first of these others may have the processor.
+// A processor that sleeps takes tens of microseconds to wake, in a virtual machine more: longer
+// than many a call takes. Who looks for work lets others have the processor after the greedy time.
 constexpr auto spin_time = std::chrono::microseconds(400);
 constexpr auto greedy_time = std::chrono::microseconds(20);
 
@@ -109,9 +109,8 @@ bool spin_until(bool may_spin, Condition condition) {
         return false;
     }
     const auto start = std::chrono::steady_clock::now();
-    for (auto waited = greedy_time * 0; waited < spin_time;
-         waited = std::chrono::duration_cast<std::chrono::microseconds>(
-             std::chrono::steady_clock::now() - start)) {
+    std::chrono::steady_clock::duration waited{};
+    for (; waited < spin_time; waited = std::chrono::steady_clock::now() - start) {
         for (int i = 0; i < 16; ++i) {
             if (condition()) {
                 return true;

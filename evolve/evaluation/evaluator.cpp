@@ -133,12 +133,12 @@ struct Evaluator::State {
         : backend(used_backend), task(used_task), seed(used_seed), runner(used_backend, family) {}
 
     PhaseInputs& prepare(const EvaluationRound& round);
-    void start(std::size_t flight, std::span<const Individual* const> individuals,
+    void start(std::size_t flight, std::size_t of, std::span<const Individual* const> individuals,
                const EvaluationRound& round, const Options& options);
     void finish(std::size_t flight, std::span<Evaluation> evaluations);
     std::vector<Evaluation> on_backend(std::span<const Individual* const> individuals,
                                        const EvaluationRound& round, const Options& options) {
-        start(0, individuals, round, options);
+        start(0, 1, individuals, round, options);
         std::vector<Evaluation> evaluations(individuals.size());
         finish(0, evaluations);
         return evaluations;
@@ -171,7 +171,8 @@ PhaseInputs& Evaluator::State::prepare(const EvaluationRound& round) {
     return inputs;
 }
 
-void Evaluator::State::start(std::size_t flight, std::span<const Individual* const> individuals,
+void Evaluator::State::start(std::size_t flight, std::size_t of,
+                             std::span<const Individual* const> individuals,
                              const EvaluationRound& round, const Options& options) {
     const PhaseInputs& inputs = prepare(round);
     std::vector<Binding> shared;
@@ -191,7 +192,7 @@ void Evaluator::State::start(std::size_t flight, std::span<const Individual* con
                                layout);
     };
     started.at(flight) = {round.phase, individuals.size(), options.samples};
-    runner.start(flight, individuals,
+    runner.start(flight, of, individuals,
                  {.variant = static_cast<std::int64_t>(round.phase),
                   .build = build,
                   .shared = shared,
@@ -242,10 +243,15 @@ std::vector<Evaluation> Evaluator::evaluate(std::span<const Individual* const> i
     return all;
 }
 
-void Evaluator::start(std::size_t flight, std::span<const Individual* const> individuals,
-                      const EvaluationRound& round, const Options& options) {
+void Evaluator::start(std::size_t flight, std::size_t of,
+                      std::span<const Individual* const> individuals, const EvaluationRound& round,
+                      const Options& options) {
     CAMBRIAN_EXPECT(!state_->task.signature().host);
-    state_->start(flight, individuals, round, options);
+    state_->start(flight, of, individuals, round, options);
+}
+
+bool Evaluator::forget_flights() {
+    return state_->runner.forget_flights();
 }
 
 std::size_t Evaluator::flights() const {

@@ -64,10 +64,12 @@ class Evaluator {
     /// The same in two steps, of a task whose objective is a graph: an asynchronous backend
     /// computes between them, beside what the caller does and other flights (see
     /// PopulationRunner). Throws OutOfMemoryError instead of halving.
-    /// @param flight below flights().
-    void start(std::size_t flight, std::span<const Individual* const> individuals,
+    /// @param flight below `of`, which is how many are in use by turns: flights() at most.
+    void start(std::size_t flight, std::size_t of, std::span<const Individual* const> individuals,
                const EvaluationRound& round, const Options& options);
     [[nodiscard]] std::size_t flights() const;
+    /// Gives back what flights but the first hold; → whether there was any.
+    bool forget_flights();
     /// @param evaluations one for each individual that was started.
     void finish(std::size_t flight, std::span<Evaluation> evaluations);
     /// The same for genomes by themselves.

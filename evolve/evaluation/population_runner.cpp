@@ -48,16 +48,39 @@ PopulationRunner::PopulationRunner(Backend& backend, Family family, WeightUse us
 
 /// Counted in 30 bits: bytecodes hold places among weights as integers.
 std::int64_t PopulationRunner::max_operand_words() const {
-    const auto flights = static_cast<std::int64_t>(flights_used_);
+    const auto flights = static_cast<std::int64_t>(flights_in_use_);
     return std::min(share_of_memory(backend_) / word_bytes / flights, std::int64_t{1} << 30);
 }
 
-void PopulationRunner::start(std::size_t number, std::span<const Individual* const> individuals,
+std::size_t PopulationRunner::flights() const {
+    // All have as large a pool, that of the largest population so far.
+    const std::int64_t pool = std::max<std::int64_t>(stage_.pool() * word_bytes, 1);
+    const auto fitting = static_cast<std::size_t>(share_of_memory(backend_) / pool);
+    const std::size_t most = std::clamp<std::size_t>(backend_.queues(), 2, max_flights);
+    return std::clamp<std::size_t>(fitting, 1, most);
+}
+
+void PopulationRunner::use_queue_of(std::size_t number) {
+    const std::size_t queues = backend_.queues();
+    backend_.use_queue(number % queues, std::min(flights_in_use_, queues));
+}
+
+bool PopulationRunner::forget_flights() {
+    bool held = false;
+    for (std::size_t i = 1; i < flights_.size(); ++i) {
+        held = held || flights_[i].operands.weights.get() != nullptr;
+        flights_[i] = {};
+    }
+    return held;
+}
+
+void PopulationRunner::start(std::size_t number, std::size_t of,
+                             std::span<const Individual* const> individuals,
                              const PopulationRequest& request) {
-    CAMBRIAN_EXPECT(number < flights());
+    CAMBRIAN_EXPECT(number < of && of <= max_flights);
     Flight& flight = flights_.at(number);
-    flights_used_ = std::max(flights_used_, number + 1);
-    backend_.use_queue(number % backend_.queues());
+    flights_in_use_ = of;
+    use_queue_of(number);
     flight.outputs.clear();
     flight.begin = flight.end = 0;
     if (individuals.empty()) return;
@@ -86,6 +109,7 @@ void PopulationRunner::start(std::size_t number, std::span<const Individual* con
 
 const std::vector<PopulationOutput>& PopulationRunner::finish(std::size_t number) {
     Flight& flight = flights_.at(number);
+    use_queue_of(number);
     collect(flight);
     return flight.outputs;
 }

@@ -56,18 +56,18 @@ class PopulationRunner {
     /// The result stays valid until the next run.
     [[nodiscard]] const std::vector<PopulationOutput>& run(
         std::span<const Individual* const> individuals, const PopulationRequest& request) {
-        start(0, individuals, request);
+        start(0, 1, individuals, request);
         return finish(0);
     }
     /// How many populations may be started before the first is finished: one on each queue of the
-    /// backend, or one that it computes and one that comes next.
-    [[nodiscard]] std::size_t flights() const {
-        return std::clamp<std::size_t>(backend_.queues(), 2, max_flights);
-    }
+    /// backend, or one that it computes and one that comes next; fewer where memory is short.
+    [[nodiscard]] std::size_t flights() const;
+    /// Gives back what flights but the first hold; → whether there was any.
+    bool forget_flights();
     /// Begins what finish ends. An asynchronous backend computes meanwhile, and other flights may
     /// start. A flight that throws, or is never finished, starts afresh.
-    /// @param flight below flights().
-    void start(std::size_t flight, std::span<const Individual* const> individuals,
+    /// @param flight below `of`, which is how many are in use by turns: flights() at most.
+    void start(std::size_t flight, std::size_t of, std::span<const Individual* const> individuals,
                const PopulationRequest& request);
     /// The result stays valid until the flight starts again.
     [[nodiscard]] const std::vector<PopulationOutput>& finish(std::size_t flight);
@@ -96,8 +96,9 @@ class PopulationRunner {
     [[nodiscard]] std::size_t wave_end(const Flight& flight,
                                        std::span<const Individual* const> individuals,
                                        std::span<const OwnInput> own) const;
-    /// Words that the operands of a wave may take: their part of what all flights have.
+    /// Words that the operands of a wave may take: what all flights in use have, divided by them.
     [[nodiscard]] std::int64_t max_operand_words() const;
+    void use_queue_of(std::size_t number);
     void upload_own(const Flight& flight, std::span<const OwnInput> own);
     void run_wave(Flight& flight, std::span<const Individual* const> individuals,
                   const PopulationRequest& request);
@@ -110,7 +111,7 @@ class PopulationRunner {
     ProgramCache cache_;
     OperandStage stage_;
     std::array<Flight, max_flights> flights_;
-    std::size_t flights_used_ = 1;  ///< Before this one, at most.
+    std::size_t flights_in_use_ = 1;
     std::uint64_t compiled_ = 0;
     std::uint64_t reused_ = 0;
     std::uint64_t splits_ = 0;

@@ -97,17 +97,13 @@ Transfer::Transfer(vulkan::Device& device, vulkan::Heap& heap, vulkan::PipelineL
       poisons_(options.poison) {}
 
 Transfer::~Transfer() {
-    try {
-        device_.wait_for_all();
-    } catch (const DeviceError&) {
-        device_.settle(device_.last());
-    }
+    device_.settle(device_.latest());
 }
 
-void Transfer::use_queue(std::size_t queue) {
-    CAMBRIAN_EXPECT(queue < device_.queues());
+void Transfer::use_queue(std::size_t queue, std::size_t of) {
+    CAMBRIAN_EXPECT(queue < device_.queues() && queue < of);
     queue_ = queue;
-    several_queues_ = several_queues_ || queue > 0;
+    several_queues_ = of > 1;
 }
 
 void Transfer::fill(const Memory& memory, std::uint32_t word) {
@@ -310,8 +306,11 @@ void Transfer::download(const Memory& memory, std::int64_t first, ValueType type
         commands.recorder->copy(address, readback_.address(), words * word_bytes);
         commands.recorder->end();
         const VkCommandBuffer handle = commands.recorder->commands();
+        const std::ptrdiff_t own = &commands - commands_.data();
         commands.last_use = pending_use;
-        device_.wait(submit({&handle, 1}, memory.writes()));
+        const vulkan::Ticket ticket = submit({&handle, 1}, memory.writes());
+        commands_[static_cast<std::size_t>(own)].last_use = ticket;
+        device_.wait(ticket);
         from_words(type, readback_.host(), values.first(words));
         values = values.subspan(words);
         address += words * word_bytes;

@@ -55,8 +55,9 @@ template <class Value>
 void from_words(ValueType type, const std::byte* words, std::span<Value> values);
 
 /// Brings words to the device and back. Writes are gathered in staging memory and go with the next
-/// submission, so that uploads, a program and its readback are one; writes of neighbouring words
-/// become one copy. Staging is a ring of pieces that are used again when the device has read them.
+/// submission, so that uploads, a program and its readback are one (two, with several queues in
+/// use); writes of neighbouring words become one copy. Staging is a ring of pieces that are used
+/// again when the device has read them.
 ///
 /// Submissions go to the queue that is in use. Those of other queues may run beside them, but each
 /// comes after all that was uploaded before it.
@@ -88,8 +89,8 @@ class Transfer {
     /// submission; null where they are few, or too much waits for the device.
     [[nodiscard]] std::byte* lend(const Memory& memory, std::int64_t first, std::int64_t words);
 
-    /// Submissions from now on go to this queue of the device.
-    void use_queue(std::size_t queue);
+    /// Submissions from now on go to this queue of the device, one of so many that are in use.
+    void use_queue(std::size_t queue, std::size_t of);
     [[nodiscard]] std::size_t queue() const { return queue_; }
     /// Submits what is pending, then the commands, in one submission; in two where several queues
     /// are in use, since others need not wait for the commands.
@@ -174,7 +175,7 @@ class Transfer {
     std::vector<Copy> copies_;
     vulkan::Block readback_;
     std::size_t queue_ = 0;
-    bool several_queues_ = false;    ///< Whether another than the first was ever in use.
+    bool several_queues_ = false;    ///< In use by turns.
     vulkan::Tickets written_after_;  ///< What writes that are pending come after.
     vulkan::Tickets flushes_;        ///< Submissions that wrote what was pending.
 };

@@ -78,18 +78,29 @@ std::size_t Device::queues() const {
     return state_->queues.size();
 }
 
+// The next value of a timeline may be far from the one before, but not any distance: idle queues
+// follow.
 Ticket Device::submit(std::span<const VkCommandBuffer> commands, std::size_t queue,
                       const Tickets& after) {
     CAMBRIAN_EXPECT(queue < queues());
+    constexpr Ticket reach = Ticket{1} << 30U;
+    for (std::size_t other = 0; other < queues(); ++other) {
+        if (state_->last - state_->latest.latest()[other] > reach)
+            static_cast<void>(submit_to(other, {}, {}));
+    }
+    return submit_to(queue, commands, after);
+}
+
+Ticket Device::submit_to(std::size_t queue, std::span<const VkCommandBuffer> commands,
+                         const Tickets& after) {
     State::Queue& own = state_->queues[queue];
     const Ticket ticket = (state_->last / max_queues + 1) * max_queues + queue;
     std::vector<VkSemaphore> semaphores;
     std::vector<Ticket> values;
     for (const Ticket other : after.latest()) {
         CAMBRIAN_EXPECT(other <= state_->last);
-        if (other == 0 || queue_of(other) == queue ||
-            other <= state_->queues[queue_of(other)].reached)
-            continue;
+        // Also for what is done: a wait is what makes its writes visible to this queue.
+        if (queue_of(other) == queue || other <= own.seen.latest()[queue_of(other)]) continue;
         semaphores.push_back(state_->queues[queue_of(other)].timeline);
         values.push_back(other);
     }
@@ -113,7 +124,9 @@ Ticket Device::submit(std::span<const VkCommandBuffer> commands, std::size_t que
     info.pSignalSemaphores = &own.timeline;
     state_->require_alive();
     check(state_->functions.vkQueueSubmit(own.handle, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit");
-    state_->last = own.last = ticket;
+    state_->last = ticket;
+    state_->latest.add(ticket);
+    for (const Ticket value : values) own.seen.add(value);
     ++state_->submits;
     state_->waits += static_cast<std::int64_t>(values.size());
     if (state_->profile) {
@@ -148,8 +161,8 @@ void Device::wait(const Tickets& tickets) {
     for (const Ticket ticket : tickets.latest()) wait(ticket);
 }
 
-void Device::wait_for_all() {
-    for (const State::Queue& queue : state_->queues) wait(queue.last);
+const Tickets& Device::latest() const {
+    return state_->latest;
 }
 
 void Device::settle(Ticket ticket) noexcept {
@@ -179,7 +192,8 @@ bool Device::done(Ticket ticket) const {
         state_->functions.vkGetSemaphoreCounterValue(state_->device, queue.timeline, &value),
         "vkGetSemaphoreCounterValue");
     // A lost device may report any value; no submission has a number that high.
-    if (value > queue.last) state_->check(VK_ERROR_DEVICE_LOST, "vkGetSemaphoreCounterValue");
+    if (value > state_->latest.latest()[queue_of(ticket)])
+        state_->check(VK_ERROR_DEVICE_LOST, "vkGetSemaphoreCounterValue");
     queue.reached = std::max(queue.reached, value);
     return ticket <= queue.reached;
 }

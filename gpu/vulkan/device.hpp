@@ -102,8 +102,9 @@ class Device {
     /// Spins shortly, then sleeps, until a submission is done. 0 is always done.
     void wait(Ticket ticket);
     void wait(const Tickets& tickets);
-    /// Until all that was submitted is done.
-    void wait_for_all();
+    /// All that was submitted.
+    [[nodiscard]] const Tickets& latest() const;
+    void wait_for_all() { wait(latest()); }
     /// The same for destructors: where it cannot be waited for, until the device is idle or lost.
     void settle(Ticket ticket) noexcept;
     void settle(const Tickets& tickets) noexcept;
@@ -128,6 +129,9 @@ class Device {
     [[nodiscard]] Profile* profile() const;  ///< Null when off.
 
   private:
+    Ticket submit_to(std::size_t queue, std::span<const VkCommandBuffer> commands,
+                     const Tickets& after);
+
     struct State;
     std::unique_ptr<State> state_;
 };

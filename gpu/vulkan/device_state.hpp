@@ -37,13 +37,14 @@ struct Device::State {
     struct Queue {
         VkQueue handle = VK_NULL_HANDLE;
         VkSemaphore timeline = VK_NULL_HANDLE;
-        Ticket last = 0;     ///< Submitted to it.
         Ticket reached = 0;  ///< The highest value of the timeline that was seen.
+        Tickets seen;        ///< Of other queues, what a submission of this one has waited for.
     };
     std::vector<Queue> queues;
     VkPipelineLayout layout = VK_NULL_HANDLE;
     std::string lost_in;  ///< The call that found the device lost.
     Ticket last = 0;
+    Tickets latest;  ///< Of each queue.
     std::int64_t submits = 0;
     std::int64_t waits = 0;
     AddressBook addresses;
