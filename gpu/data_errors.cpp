@@ -1,4 +1,4 @@
-#include "cambrian/gpu/program.hpp"
+#include "cambrian/gpu/data_errors.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -9,84 +9,10 @@
 
 #include "cambrian/gpu/buffer.hpp"
 #include "cambrian/gpu/execution/compiled_graph.hpp"
+#include "cambrian/gpu/run_state.hpp"
 #include "cambrian/gpu/vulkan/recorder.hpp"
 
 namespace cambrian::gpu {
-
-/// The status words of a program: zeros until a kernel finds a data error, then until the error has
-/// been thrown. They stay over runs, so no error is lost when a later run is asked about first.
-struct StatusWords {
-    StatusWords(Transfer& transfer, std::vector<StatusSite> status_sites);
-
-    std::vector<StatusSite> sites;
-    Memory memory;
-    vulkan::Ticket thrown_at = 0;  ///< Copies made by submissions up to here tell old news.
-};
-
-/// Copies of status words that nobody has looked at yet.
-class DataErrors {
-  public:
-    explicit DataErrors(Transfer& transfer) : transfer_(transfer) {}
-
-    /// A run copies its status words to `host`.
-    void expect(vulkan::Ticket ticket, std::shared_ptr<StatusWords> words,
-                std::shared_ptr<const Readback> readback, const std::byte* host);
-    /// Throws InputError for the first error in copies that are there already.
-    void check();
-
-  private:
-    struct Copy {
-        vulkan::Ticket ticket = 0;
-        std::shared_ptr<StatusWords> words;
-        std::shared_ptr<const Readback> readback;
-        const std::byte* host = nullptr;
-    };
-    void check(const Copy& copy);
-    /// What runs so far have told is old news.
-    void forget(StatusWords& words);
-
-    Transfer& transfer_;
-    std::vector<Copy> copies_;
-};
-
-/// Temporaries that all programs of a queue use in turn; grown to the largest need.
-class Scratch {
-  public:
-    explicit Scratch(Transfer& transfer) : transfer_(transfer) {}
-    /// The address of at least so many bytes. Throws OutOfMemoryError when there are not as many.
-    [[nodiscard]] std::uint64_t hold(std::int64_t bytes);
-    /// Bytes that are held.
-    [[nodiscard]] std::int64_t bytes() const { return memory_.bytes(); }
-    /// Gives it back; the next run takes what it needs.
-    void release() { memory_ = Memory(); }
-
-  private:
-    Transfer& transfer_;
-    Memory memory_;
-};
-
-/// What programs share beyond what their kernels are made from.
-struct RunState {
-    explicit RunState(Transfer& transfer);
-    /// Bytes that temporaries of other queues than the one in use hold.
-    [[nodiscard]] std::int64_t idle_bytes() const;
-    /// Waits for other queues and gives their temporaries back.
-    void release_idle();
-    /// Of the queue that is in use.
-    [[nodiscard]] Scratch& scratch() { return scratch_[transfer_.queue()]; }
-    /// Waits for everything and gives back what no program needs between its runs.
-    void trim();
-
-    DataErrors errors;
-    std::int64_t recordings = 0;
-    std::int64_t dispatches = 0;      ///< Recorded.
-    std::int64_t readback_bytes = 0;  ///< Of all recordings together.
-    std::int64_t programs = 0;        ///< Compiled.
-
-  private:
-    std::vector<Scratch> scratch_;
-    Transfer& transfer_;
-};
 
 /// Runs a compiled graph: its commands are recorded once for each set of addresses and submitted
 /// again and again. Outputs that are small are copied to the host by the same submission.
