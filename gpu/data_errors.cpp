@@ -9,8 +9,10 @@
 
 namespace cambrian::gpu {
 
-StatusWords::StatusWords(Transfer& transfer, std::vector<StatusSite> status_sites)
+StatusWords::StatusWords(Transfer& transfer, std::vector<StatusSite> status_sites,
+                         std::int64_t of_program)
     : sites(std::move(status_sites)),
+      program(of_program),
       memory(transfer, static_cast<std::int64_t>(sites.size() * status_pair * word_bytes)) {
     transfer.clear(memory);
 }
@@ -56,7 +58,8 @@ void DataErrors::check(const Copy& copy) {
         std::memcpy(&pair, copy.host + site * sizeof pair, sizeof pair);
         if (pair.code != DataError::none) {
             forget(*copy.words);
-            for (const Copy& other : copies_) forget(*other.words);
+            for (const Copy& other : copies_)
+                if (other.words->program == copy.words->program) forget(*other.words);
             throw InputError(status_message(copy.words->sites[site], pair.code, pair.index));
         }
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -12,9 +13,11 @@ namespace cambrian::gpu {
 /// The status words of a program: zeros until a kernel finds a data error, then until the error has
 /// been thrown. They stay over runs, so no error is lost when a later run is asked about first.
 struct StatusWords {
-    StatusWords(Transfer& transfer, std::vector<StatusSite> status_sites);
+    /// @param of_program the number of that whose runs write them, on one queue.
+    StatusWords(Transfer& transfer, std::vector<StatusSite> status_sites, std::int64_t of_program);
 
     std::vector<StatusSite> sites;
+    std::int64_t program;  ///< To tell its words of several queues from those of others.
     Memory memory;
     vulkan::Ticket thrown_at = 0;  ///< Copies made by submissions up to here tell old news.
 };

@@ -44,6 +44,7 @@ struct GpuProgram::Recording {
 GpuProgram::GpuProgram(const Graph& graph, Resources& resources, RunState& state)
     : resources_(resources),
       state_(state),
+      number_(state.programs++),
       inputs_(ports(graph, graph.inputs())),
       outputs_(ports(graph, graph.outputs())),
       updates_(graph.updates().begin(), graph.updates().end()) {
@@ -51,7 +52,7 @@ GpuProgram::GpuProgram(const Graph& graph, Resources& resources, RunState& state
     compiled_ = std::make_unique<CompiledGraph>(passed, resources, boundary(inputs_, outputs_));
     sites_ = compiled_->status_sites();
     static_cast<void>(status());
-    write_dump(passed, *compiled_, resources, state_.programs++);
+    write_dump(passed, *compiled_, resources, number_);
     ++resources.transfer.live().programs;
 }
 
@@ -136,7 +137,7 @@ std::shared_ptr<StatusWords> GpuProgram::status() {
     const std::size_t queue = resources_.transfer.queue();
     if (status_.size() <= queue) status_.resize(queue + 1);
     if (!status_[queue]) {
-        status_[queue] = std::make_shared<StatusWords>(resources_.transfer, sites_);
+        status_[queue] = std::make_shared<StatusWords>(resources_.transfer, sites_, number_);
     }
     return status_[queue];
 }
@@ -235,7 +236,7 @@ void GpuProgram::record(Recording& recording) {
     if (status_words) {
         compiled_->bind_status(frame, status_words->memory.address());
     }
-    plan_readback(recording);
+    plan_readback(recording, status_words ? status_words->memory.bytes() : 0);
     vulkan::Recorder& recorder = recording.recorder;
     recorder.begin();
     if (resources_.transfer.poisons()) {
@@ -260,11 +261,10 @@ void GpuProgram::record(Recording& recording) {
 }
 
 // Status words come first, then the outputs unless they are large.
-void GpuProgram::plan_readback(Recording& recording) {
+void GpuProgram::plan_readback(Recording& recording, std::int64_t status_bytes) const {
     const auto population = static_cast<std::int64_t>(key_[0]);
     recording.parts.clear();
-    std::int64_t bytes = status() ? status()->memory.bytes() : 0;
-    const std::int64_t status_bytes = bytes;
+    std::int64_t bytes = status_bytes;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
         const std::int64_t words = outputs_[i].words(population);
         if (words == 0) {

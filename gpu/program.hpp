@@ -66,7 +66,7 @@ class GpuProgram : public Program {
     [[nodiscard]] Recording* find_recording() const;
     [[nodiscard]] Recording& oldest_recording();
     void record(Recording& recording);
-    void plan_readback(Recording& recording);
+    void plan_readback(Recording& recording, std::int64_t status_bytes) const;
     /// What a run comes after: others that write what it reads, or touch what it writes.
     [[nodiscard]] vulkan::Tickets runs_before(std::int64_t population,
                                               std::span<const Binding> inputs,
@@ -76,6 +76,7 @@ class GpuProgram : public Program {
 
     Resources& resources_;
     RunState& state_;
+    std::int64_t number_;  ///< Of the programs of a backend.
     std::vector<Port> inputs_;
     std::vector<Port> outputs_;
     std::vector<Update> updates_;

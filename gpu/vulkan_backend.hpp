@@ -62,7 +62,7 @@ struct VulkanOptions {
 /// Counts since the backend was made.
 struct VulkanStatistics {
     std::int64_t submits = 0;       ///< Command buffers handed to the device in one call each.
-    std::int64_t waits = 0;         ///< Of these for another queue.
+    std::int64_t waits = 0;         ///< Of these for what another queue does.
     std::int64_t dispatches = 0;    ///< Recorded.
     std::int64_t recordings = 0;    ///< Programs recorded anew; a steady run is not.
     std::int64_t allocations = 0;   ///< Of device and transfer memory from the driver.

@@ -276,9 +276,9 @@ void Scheduler::lease_first_shares(const RoundEnd& end) {
         return;
     }
     std::vector<OrderRange> zones;
-    for (std::uint32_t rank = 0; end.own_births > 0 && rank < peers_.size(); ++rank) {
-        zones.push_back(end.division(static_cast<std::uint32_t>(own_rank_))
-                            .of(rank, follower_.newest()->order.size()));
+    if (end.own_births > 0) {
+        zones = end.division(static_cast<std::uint32_t>(own_rank_))
+                    .zones(peers_.size(), follower_.newest()->order.size());
     }
     begin_rounds(zones);
     Progress& begun = progress_.front();

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
+#include <vector>
 
 #include "cambrian/distributed/generation/round.hpp"
 
@@ -58,22 +60,23 @@ struct Division {
     std::uint32_t coordinator = 0;
     std::uint32_t own_births = 0;  ///< What the coordinator wants.
 
-    /// The births of a rank, of so many; none for another rank, and where what they want is more
-    /// than can be.
-    [[nodiscard]] OrderRange of(std::uint32_t rank, std::size_t births) const {
-        std::uint64_t total = 0;
-        std::uint64_t before = 0;
-        std::uint64_t wanted = 0;
-        const auto add = [&](std::uint32_t other, std::uint64_t wants) {
-            total += wants;
-            before += other < rank ? wants : 0;
-            wanted += other == rank ? wants : 0;
+    /// The births that each of so many ranks begins with; none where what they want is more than
+    /// can be.
+    [[nodiscard]] std::vector<OrderRange> zones(std::size_t count, std::size_t births) const {
+        std::vector<std::uint64_t> wanted(count, 0);
+        const auto want = [&](std::uint32_t rank, std::uint32_t wants) {
+            if (rank < count) wanted[rank] = wants;
         };
-        add(coordinator, own_births);
-        for (std::size_t i = 0; i < ranks.size(); ++i) add(ranks[i], shares[i].births);
+        want(coordinator, own_births);
+        for (std::size_t i = 0; i < ranks.size(); ++i) want(ranks[i], shares[i].births);
+        const std::uint64_t all = std::accumulate(wanted.begin(), wanted.end(), std::uint64_t{0});
+        std::vector<OrderRange> parts(count);
         constexpr std::uint64_t countable = std::numeric_limits<std::uint32_t>::max();
-        if (total == 0 || total > countable || births > countable) return {};
-        return {births * before / total, births * (before + wanted) / total};
+        if (all == 0 || all > countable || births > countable) return parts;
+        std::uint64_t before = 0;
+        for (std::size_t rank = 0; rank < count; before += wanted[rank++])
+            parts[rank] = {births * before / all, births * (before + wanted[rank]) / all};
+        return parts;
     }
 };
 

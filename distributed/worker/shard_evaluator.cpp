@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::size_t scores_at_once = 256;
 /// With queues beside each other a part of a shard fills what the others leave of a device.
-constexpr PartChoice::Settings parts_of_one_queue{.min_births = 4096, .first_births = 0};
 constexpr PartChoice::Settings parts_of_queues{.min_births = 1024, .first_births = 16384};
 
 /// What the scores of some births come to.
@@ -61,7 +60,7 @@ ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment, b
               ? std::make_unique<evolve::BackendChildren>(
                     backend, variation_, evolve::family_of(experiment.family, experiment.variation))
               : nullptr),
-      part_choice_(backend.queues() > 1 ? parts_of_queues : parts_of_one_queue),
+      part_choice_(backend.queues() > 1 ? parts_of_queues : PartChoice::Settings{}),
       details_(experiment.log.individuals != LoggedIndividuals::none),
       threads_(backend.threads()),
       releases_(threads_.threads() > 1 ? std::make_unique<TaskThread>(1) : nullptr) {

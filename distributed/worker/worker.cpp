@@ -251,10 +251,11 @@ class Worker {
         }
         const Round& round = *follower_.newest();
         const auto index = static_cast<std::size_t>(own - end.ranks.begin());
-        const OrderRange births =
-            end.own_births > 0
-                ? end.division(static_cast<std::uint32_t>(reign_.rank)).of(*own, round.order.size())
-                : first_share(round.zones, *own, end.shares[index]);
+        const auto all = static_cast<std::size_t>(communicator_.size());
+        const OrderRange births = end.own_births > 0
+                                      ? end.division(static_cast<std::uint32_t>(reign_.rank))
+                                            .zones(all, round.order.size())[*own]
+                                      : first_share(round.zones, *own, end.shares[index]);
         if (births.size() == 0) {
             return;
         }

@@ -247,20 +247,20 @@ vulkan::Recorder& Transfer::record_pending() {
 
 vulkan::Ticket Transfer::submit(std::span<const VkCommandBuffer> commands,
                                 const vulkan::Tickets& after) {
+    const bool writes = !fills_.empty() || !copies_.empty();
+    if (writes && several_queues_ && !commands.empty()) {
+        static_cast<void>(submit({}));
+        return submit(commands, after);
+    }
     std::vector<VkCommandBuffer> all;
     vulkan::Tickets before = flushes_;
-    const bool writes = !fills_.empty() || !copies_.empty();
+    before.add(after);
     if (writes) {
         vulkan::Recorder& recorder = record_pending();
         recorder.end();
         all.push_back(recorder.commands());
         before.add(written_after_);
     }
-    if (writes && several_queues_ && !commands.empty()) {
-        mark_pending(device_.submit(all, queue_, before));
-        return submit(commands, after);
-    }
-    before.add(after);
     all.insert(all.end(), commands.begin(), commands.end());
     if (all.empty()) {
         return device_.last();

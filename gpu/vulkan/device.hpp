@@ -45,7 +45,7 @@ struct DeviceLimits {
 /// Identifies a submission; whoever was submitted later has a higher one, whatever its queue. A
 /// ticket is the value that the timeline of its queue reaches when it is done.
 using Ticket = std::uint64_t;
-/// More overlap no more: two queues hide the last networks of a dispatch, four those of short ones.
+/// At most in use: whoever prepares runs is seldom further ahead.
 inline constexpr std::size_t max_queues = 4;
 [[nodiscard]] constexpr std::size_t queue_of(Ticket ticket) {
     return ticket % max_queues;

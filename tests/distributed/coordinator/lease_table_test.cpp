@@ -239,26 +239,26 @@ TEST(Division, GivesEachRankItsShareAndNothingTwice) {
                                      std::size_t{1}, std::size_t{4'000'000'000}}) {
         std::size_t end = 0;
         for (std::uint32_t rank = 0; rank < 7; ++rank) {
-            const OrderRange part = division.of(rank, births);
+            const OrderRange part = division.zones(7, births)[rank];
             EXPECT_EQ(part.begin, end) << "rank " << rank << " of " << births;
             end = part.end;
         }
         EXPECT_EQ(end, births);
     }
-    EXPECT_EQ(division.of(0, 120), (OrderRange{0, 30}));
-    EXPECT_EQ(division.of(1, 120).size(), 0U);
-    EXPECT_EQ(division.of(2, 120), (OrderRange{30, 40}));
-    EXPECT_EQ(division.of(3, 120), (OrderRange{40, 100}));
-    EXPECT_EQ(division.of(5, 120), (OrderRange{100, 120}));
+    EXPECT_EQ(division.zones(7, 120)[0], (OrderRange{0, 30}));
+    EXPECT_EQ(division.zones(7, 120)[1].size(), 0U);
+    EXPECT_EQ(division.zones(7, 120)[2], (OrderRange{30, 40}));
+    EXPECT_EQ(division.zones(7, 120)[3], (OrderRange{40, 100}));
+    EXPECT_EQ(division.zones(7, 120)[5], (OrderRange{100, 120}));
 }
 
 TEST(Division, RefusesSharesThatCannotBe) {
     const std::vector<std::uint32_t> ranks{1, 2};
     constexpr std::uint32_t all = std::numeric_limits<std::uint32_t>::max();
     const std::vector<FirstShare> shares{{all, 0}, {all, 0}};
-    EXPECT_EQ(Division({ranks, shares, 0, all}).of(1, 100).size(), 0U);
+    EXPECT_EQ(Division({ranks, shares, 0, all}).zones(3, 100)[1].size(), 0U);
     const std::vector<FirstShare> none{{0, 0}, {0, 0}};
-    EXPECT_EQ(Division({ranks, none, 0, 0}).of(1, 100).size(), 0U);
+    EXPECT_EQ(Division({ranks, none, 0, 0}).zones(3, 100)[1].size(), 0U);
 }
 
 TEST(LeaseTable, LeavesNoRestThatIsDoneBeforeTheNextShardComes) {

@@ -139,6 +139,20 @@ TEST_F(ProgramTest, AnErrorThatNobodyAskedForComesWithTheNextDownload) {
     EXPECT_EQ(reals(*table), numbers(10));
 }
 
+TEST_F(ProgramTest, AnErrorOfOneProgramHidesNoneOfAnother) {
+    const auto table = buffer(numbers(10));
+    const auto indices = buffer(std::vector<std::int32_t>{9});
+    const auto output = backend_->allocate(ValueType::real, 2);
+    const std::array programs{backend_->compile(gather_graph(5, 1)),
+                              backend_->compile(gather_graph(4, 1))};
+    for (const auto& program : programs)
+        program->run(1, std::vector<Binding>{{table.get()}, {indices.get()}},
+                     std::vector<Binding>{{output.get()}});
+    EXPECT_THROW((void)reals(*table), InputError);
+    EXPECT_THROW((void)reals(*table), InputError);
+    EXPECT_EQ(reals(*table), numbers(10));
+}
+
 TEST_F(ProgramTest, ErrorsInsideScansNameTheirOp) {
     Graph body;
     const Var total = body.input("total", ValueType::real, {3});
