@@ -145,12 +145,27 @@ TEST_F(ProgramTest, AnErrorOfOneProgramHidesNoneOfAnother) {
     const auto output = backend_->allocate(ValueType::real, 2);
     const std::array programs{backend_->compile(gather_graph(5, 1)),
                               backend_->compile(gather_graph(4, 1))};
-    for (const auto& program : programs)
-        program->run(1, std::vector<Binding>{{table.get()}, {indices.get()}},
-                     std::vector<Binding>{{output.get()}});
-    EXPECT_THROW((void)reals(*table), InputError);
-    EXPECT_THROW((void)reals(*table), InputError);
-    EXPECT_EQ(reals(*table), numbers(10));
+    int errors = 0;
+    const auto succeeds = [&errors](const auto& action) {
+        try {
+            action();
+            return true;
+        } catch (const InputError&) {
+            ++errors;
+            return false;
+        }
+    };
+    // A run, too, tells of one before it that is done by then, and does not begin.
+    for (const auto& program : programs) {
+        while (!succeeds([&] {
+            program->run(1, std::vector<Binding>{{table.get()}, {indices.get()}},
+                         std::vector<Binding>{{output.get()}});
+        })) {
+        }
+    }
+    while (!succeeds([&] { EXPECT_EQ(reals(*table), numbers(10)); })) {
+    }
+    EXPECT_EQ(errors, 2);
 }
 
 TEST_F(ProgramTest, ErrorsInsideScansNameTheirOp) {
