@@ -125,9 +125,6 @@ void order_by_level(const Neurons& layer, NeuronPlan& plan) {
     std::ranges::stable_sort(plan.order, {}, [&](std::int64_t neuron) {
         return std::pair(kind(neuron), plan.inputs(neuron).size());
     });
-    plan.joins.assign(plan.order.size(), false);
-    for (std::size_t i = 0; i + 1 < plan.order.size(); ++i)
-        plan.joins[i] = kind(plan.order[i]) == kind(plan.order[i + 1]);
 }
 
 /// Gives every source whose earlier values are read a place in the state.

@@ -154,11 +154,7 @@ struct NeuronPlan {
     }
 
     std::vector<std::int64_t> order;  ///< Neurons, each after what it depends on in its step.
-    /// Of each in that order: whether the next one has the same activation and aggregation, is
-    /// plastic where it is, and neither depends on the other in a step, nor on any neuron between:
-    /// they go side by side.
-    std::vector<bool> joins;
-    std::vector<Memory> memories;  ///< In the order of their sources.
+    std::vector<Memory> memories;     ///< In the order of their sources.
     /// Plastic connections into those neurons, grouped by them. The state holds by how much the
     /// weight of each has changed, from `first_change` on.
     std::vector<std::int64_t> plastic;

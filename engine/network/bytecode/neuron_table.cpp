@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/network/bytecode/bytecode_table.hpp"
+#include "cambrian/engine/network/bytecode/neuron_turns.hpp"
 
 namespace cambrian {
 namespace {
@@ -25,11 +27,13 @@ std::int32_t after_result(std::int64_t n) {
 /// The places of a layer's values after those of its result: a 1, the state, the neurons.
 class Places {
   public:
-    Places(const Neurons& layer, const NeuronPlan& plan)
+    Places(const Neurons& layer, const NeuronPlan& plan, const NeuronTurns& turns)
         : layer_(layer), plan_(plan), values_(layer.neurons.size()) {
         std::int64_t next = 1 + plan.state_words;
-        for (const std::int64_t neuron : plan.order)
-            values_[static_cast<std::size_t>(neuron)] = after_result(next++);
+        for (const auto& [first, second, joins] : turns.turns())
+            for (const std::int64_t neuron : {first, second})
+                if (neuron != NeuronTurns::none)
+                    values_[static_cast<std::size_t>(neuron)] = after_result(next++);
         words_ = next;
     }
     [[nodiscard]] static std::int32_t one() { return after_result(0); }
@@ -94,27 +98,39 @@ class Records {
   public:
     Records(const Neurons& layer, const NeuronPlan& plan, const Places& places,
             std::vector<std::int32_t>& table, std::vector<std::int32_t>& gather)
-        : layer_(layer), plan_(plan), places_(places), table_(table), gather_(gather) {}
+        : layer_(layer), plan_(plan), places_(places), table_(table), gather_(gather) {
+        if (!layer.plastic) return;
+        changes_.resize(layer.neurons.size());
+        for (std::int64_t change = 0; const std::int64_t neuron : plan.order) {
+            changes_[static_cast<std::size_t>(neuron)] = change;
+            for (const std::int64_t input : plan.inputs(neuron))
+                change += connection(input).plastic;
+        }
+    }
 
-    /// Those of all neurons, in the order of the plan. → the smallest set that has them.
-    NeuronSet write() {
-        for (std::size_t i = 0; i < plan_.order.size(); ++i) {
-            const bool pair = plan_.joins[i] && is_small(i) && is_small(i + 1);
-            write(i, pair);
-            if (pair) write(++i, true);
+    /// Those of all neurons. → the smallest set that has them.
+    NeuronSet write(const NeuronTurns& turns) {
+        for (const auto& [first, second, joins] : turns.turns()) {
+            const std::uint32_t joins_next = joins ? NeuronTable::joins_mark : 0U;
+            if (second == NeuronTurns::none) {
+                write(first, joins_next, NeuronTable::record_unit);
+                continue;
+            }
+            const std::int64_t words = std::max(half, before_inputs_ + inputs(first));
+            const std::uint32_t marks =
+                NeuronTable::half_mark | (words > half ? NeuronTable::uneven_mark : 0U);
+            write(first, marks | NeuronTable::joins_mark, words);
+            write(second, marks | joins_next, NeuronTable::record_unit - words);
         }
         return set_;
     }
 
   private:
-    /// Whether half an eight does for a neuron.
-    [[nodiscard]] bool is_small(std::size_t place) const {
-        const std::int64_t neuron = plan_.order[place];
-        return std::ssize(plan_.inputs(neuron)) + before_inputs_ <= half &&
-               !plan_.changes(layer_, neuron);
+    [[nodiscard]] std::int64_t inputs(std::int64_t neuron) const {
+        return std::ssize(plan_.inputs(neuron));
     }
-    void write(std::size_t place, bool is_half) {
-        const std::int64_t neuron = plan_.order[place];
+    /// @param unit what the words of the record are a multiple of.
+    void write(std::int64_t neuron, std::uint32_t marks, std::int64_t unit) {
         const std::size_t begin = gather_.size();
         const auto inputs = plan_.inputs(neuron);
         const auto& [activation, aggregation] = layer_.neurons[static_cast<std::size_t>(neuron)];
@@ -125,16 +141,13 @@ class Records {
                                static_cast<std::int64_t>(aggregation), layer_.continuous, plastic));
         const std::uint32_t head = static_cast<std::uint32_t>(inputs.size()) |
                                    static_cast<std::uint32_t>(activation) << 16U |
-                                   static_cast<std::uint32_t>(aggregation) << 24U |
-                                   (is_half ? NeuronTable::half_mark : 0U) |
-                                   (plan_.joins[place] ? NeuronTable::joins_mark : 0U) |
+                                   static_cast<std::uint32_t>(aggregation) << 24U | marks |
                                    (plastic ? plastic_mark : 0U);
         add(static_cast<std::int32_t>(head), own(neuron, 0));
         if (layer_.continuous)
             add(places_.state(plan_.place(layer_.in + neuron, 1)), own(neuron, 1));
         for (const std::int64_t input : inputs) add(places_.of(connection(input)), word(input));
         if (plastic) add_rule(neuron, inputs);
-        const std::int64_t unit = is_half ? half : NeuronTable::record_unit;
         while (static_cast<std::int64_t>(gather_.size() - begin) % unit != 0)
             add(Places::one(), fill);
     }
@@ -151,10 +164,9 @@ class Records {
         gather_.push_back(weight);
     }
     void add_rule(std::int64_t neuron, std::span<const std::int64_t> inputs) {
+        std::int64_t change = plan_.first_change + changes_[static_cast<std::size_t>(neuron)];
         for (const std::int64_t input : inputs)
-            add(connection(input).plastic ? places_.state(plan_.first_change + change_++)
-                                          : Places::one(),
-                fill);
+            add(connection(input).plastic ? places_.state(change++) : Places::one(), fill);
         const auto limit = static_cast<float>(layer_.largest_weight);
         for (std::int64_t i = 0; i < Neurons::rule_numbers; ++i)
             add(i == 0 ? std::bit_cast<std::int32_t>(limit) : Places::one(),
@@ -167,7 +179,7 @@ class Records {
     std::vector<std::int32_t>& table_;
     std::vector<std::int32_t>& gather_;
     std::int64_t before_inputs_ = NeuronTable::before_inputs(layer_.continuous);
-    std::int64_t change_ = 0;  ///< Of the next plastic connection.
+    std::vector<std::int64_t> changes_;  ///< Of plastic connections before those of each neuron.
     NeuronSet set_ = NeuronSet::sums;
 };
 
@@ -177,12 +189,13 @@ NeuronTableWriter::Written NeuronTableWriter::write(const Neurons& layer,
                                                     std::vector<std::int32_t>& table,
                                                     std::vector<std::int32_t>& gather) {
     const NeuronPlan plan(layer);
-    const Places places(layer, plan);
+    const NeuronTurns turns(layer, plan);
+    const Places places(layer, plan, turns);
     const std::size_t begin = table.size();
     const auto step = static_cast<float>(layer.time_step);
     table.insert(table.end(), {word(std::ssize(plan.order)), word(plan.state_words), 0,
                                layer.continuous ? std::bit_cast<std::int32_t>(step) : 0});
-    const NeuronSet neurons = Records(layer, plan, places, table, gather).write();
+    const NeuronSet neurons = Records(layer, plan, places, table, gather).write(turns);
     table[begin + 2] = word(std::ssize(gather));
     for (std::int64_t i = 0; i < layer.out; ++i) table.push_back(places.now(layer.in + i));
     for (const auto& [source, first, length] : plan.memories) {
@@ -229,10 +242,18 @@ bool places_inside(const NeuronTable::Record& record, const std::int32_t* at,
     return inside(at + 1, limit - (at + 1), capacity.memory);
 }
 
-/// Whether a record may have the length it says it has. @param second of two in an eight.
-bool is_whole(const NeuronTable::Record& record, std::int64_t before_inputs, bool second) {
-    if (!record.half) return !second;
-    return !record.plastic && before_inputs + record.inputs <= half && (second || record.joins);
+/// Whether a record may have the length it says it has.
+bool is_whole(const NeuronTable::Record& record, std::int64_t before_inputs) {
+    if (!record.half) return !record.uneven;
+    const bool may_be_uneven = record.aggregation == 0 && before_inputs == 1;
+    return !record.plastic && (!record.uneven || may_be_uneven) &&
+           before_inputs + record.inputs <= record.words;
+}
+
+/// Whether a record may come after that of the first of two.
+bool go_together(const NeuronTable::Record& first, const NeuronTable::Record& second) {
+    return first.joins && second.half && first.uneven == second.uneven &&
+           first.words + second.words == NeuronTable::record_unit && first.words >= second.words;
 }
 
 /// Whether what a neuron computes is in a set.
@@ -242,10 +263,14 @@ bool in_set(const NeuronTable::Record& record, bool continuous, NeuronSet set) {
            set >= set_of(record.activation, record.aggregation, continuous, record.plastic);
 }
 
-/// Whether two heads say the same but for the inputs, what joins and how long they are.
-bool alike(std::int32_t a, std::int32_t b) {
-    constexpr std::uint32_t of_one = NeuronTable::joins_mark | NeuronTable::half_mark | 0xFFFFU;
-    return ((static_cast<std::uint32_t>(a) ^ static_cast<std::uint32_t>(b)) & ~of_one) == 0;
+/// Whether a record with one head may join that with the next: they say the same but for the
+/// inputs, what joins and how long they are, and nobody who goes alone joins two who go together.
+bool may_join(std::int32_t head, std::int32_t next) {
+    const auto a = static_cast<std::uint32_t>(head);
+    const auto b = static_cast<std::uint32_t>(next);
+    constexpr std::uint32_t of_one =
+        NeuronTable::joins_mark | NeuronTable::half_mark | NeuronTable::uneven_mark | 0xFFFFU;
+    return ((a ^ b) & ~of_one) == 0 && (a & NeuronTable::half_mark) >= (b & NeuronTable::half_mark);
 }
 
 }  // namespace
@@ -267,21 +292,22 @@ bool neurons_fit(const BytecodeInstruction& instruction, std::int64_t words,
         return false;
     const std::int32_t* at = table.first_record();
     const std::int32_t* const end = table.outputs();
-    const std::int32_t* joined = nullptr;  // The one before, where that joins this one.
-    bool in_middle = false;                // Of an eight.
+    const std::int32_t* joined = nullptr;            // The one before, where that joins this one.
+    std::optional<NeuronTable::Record> half_of_two;  // The one before, where it is the first.
     for (std::int64_t i = 0; i < table.neurons(); ++i) {
         if (at >= end) return false;
         const NeuronTable::Record record = table.record(at);
-        if (record.words > end - at || !is_whole(record, table.before_inputs(), in_middle) ||
+        if (record.words > end - at || !is_whole(record, table.before_inputs()) ||
+            (half_of_two ? !go_together(*half_of_two, record) : record.half && !record.joins) ||
             !places_inside(record, at, capacity) ||
             !in_set(record, table.continuous(), capacity.neurons) ||
-            (joined != nullptr && !alike(*joined, *at)))
+            (joined != nullptr && !may_join(*joined, *at)))
             return false;
-        in_middle = record.half && !in_middle;
+        half_of_two = record.half && !half_of_two ? std::optional(record) : std::nullopt;
         joined = record.joins ? at : nullptr;
         at += record.words;
     }
-    return at == end && joined == nullptr && !in_middle &&
+    return at == end && joined == nullptr && !half_of_two &&
            inside(end, instruction.out + table.state(), capacity.memory);
 }
 

@@ -15,13 +15,14 @@ namespace cambrian {
 /// filled up to fours, there lie a 1, the state, and the values of the neurons.
 ///
 ///     head    neurons, words of the state, words of the weights, bits of the time step (0: none)
-///     record  inputs | activation << 16 | aggregation << 24 | half << 29 | joins << 30, where
-///             continuous the place of the neuron's last value, the place of each input, and that
-///             of the 1 to fill up eights
+///     record  inputs | activation << 16 | aggregation << 24 | uneven << 28 | half << 29 | joins <<
+///     30,
+///             where continuous the place of the neuron's last value, the place of each input, and
+///             that of the 1 to fill up eights
 ///
-/// A neuron that joins the next one (NeuronPlan::joins) may be computed along with it. Two that do,
-/// with a head and inputs of four words at most and nothing plastic, share an eight, half of it
-/// each; no other record begins in the middle of one. The weights of a record are its bias, where
+/// A neuron that joins the next one may be computed along with it (NeuronTurns::Turn::joins). Two
+/// of a turn share an eight: half of it each, or, where both are marked uneven, five words and
+/// three; no other record begins in the middle of one. The weights of a record are its bias, where
 /// continuous its time constant, and those of its inputs; -0 fills up, which times the 1 changes no
 /// sum.
 ///
@@ -39,6 +40,7 @@ class NeuronTable {
     static constexpr std::int64_t head_words = 4;
     static constexpr std::uint32_t joins_mark = 0x40000000U;
     static constexpr std::uint32_t half_mark = 0x20000000U;
+    static constexpr std::uint32_t uneven_mark = 0x10000000U;
     static constexpr std::int64_t record_unit = 8;
     static constexpr std::int64_t input_limit = (1 << 16) - 1;
 
@@ -67,6 +69,7 @@ class NeuronTable {
         bool plastic = false;
         bool joins = false;
         bool half = false;
+        bool uneven = false;
 
         /// Of a plastic one: places of the changes of its inputs, and the largest weight.
         [[nodiscard]] const std::int32_t* changes() const { return places + inputs; }
@@ -81,17 +84,22 @@ class NeuronTable {
         const bool plastic = at[0] < 0;
         return {.inputs = inputs,
                 .activation = static_cast<std::int32_t>(head >> 16U & 0xFFU),
-                .aggregation = static_cast<std::int32_t>(head >> 24U & 0x1FU),
+                .aggregation = static_cast<std::int32_t>(head >> 24U & 0xFU),
                 .places = at + before_inputs(),
                 .words = record_words(at[0], before_inputs()),
                 .plastic = plastic,
                 .joins = (head & joins_mark) != 0,
-                .half = (head & half_mark) != 0};
+                .half = (head & half_mark) != 0,
+                .uneven = (head & uneven_mark) != 0};
     }
     /// Words of a record with this head.
     [[nodiscard]] static std::int64_t record_words(std::int32_t head, std::int64_t before_inputs) {
-        if ((static_cast<std::uint32_t>(head) & half_mark) != 0) return record_unit / 2;
         const std::int64_t inputs = static_cast<std::uint32_t>(head) & 0xFFFFU;
+        if ((static_cast<std::uint32_t>(head) & half_mark) != 0) {
+            constexpr std::int64_t half = record_unit / 2;
+            if ((static_cast<std::uint32_t>(head) & uneven_mark) == 0) return half;
+            return inputs < half ? half - 1 : half + 1;
+        }
         const std::int64_t rule = head < 0 ? inputs + Neurons::rule_numbers : 0;
         return (before_inputs + inputs + rule + record_unit - 1) / record_unit * record_unit;
     }

@@ -312,36 +312,6 @@ TEST(Neurons, ThatNoOutputDependsOnCostNothing) {
     EXPECT_FALSE(AnyLayer(layer).stateful());
 }
 
-TEST(Neurons, JoinWhatGoesSideBySide) {
-    Neurons layer;
-    layer.in = 1;
-    layer.out = 1;
-    layer.neurons = {{.activation = tanh}, {.activation = tanh}, {.activation = relu},
-                     {.activation = tanh}, {.activation = tanh}, {.activation = tanh}};
-    // 1, 2 and 3 read the input, 4 reads 1 and what 5 was a step ago, 5 reads 1; 0 reads 2 to 5, of
-    // which 3 is asked for before 1.
-    layer.connections = {{.source = 0, .target = 1}, {.source = 0, .target = 2},
-                         {.source = 0, .target = 3}, {.source = 2, .target = 4},
-                         {.source = 2, .target = 5}, {.source = 6, .target = 4, .delay = 1},
-                         {.source = 3, .target = 0}, {.source = 4, .target = 0},
-                         {.source = 5, .target = 0}, {.source = 6, .target = 0}};
-    layer.resolve({1});
-    const NeuronPlan plan(layer);
-    std::vector<std::vector<std::int64_t>> groups(1);
-    for (std::size_t i = 0; i < plan.order.size(); ++i) {
-        groups.back().push_back(plan.order[i]);
-        if (!plan.joins[i] && i + 1 < plan.order.size()) groups.emplace_back();
-    }
-    using Group = std::vector<std::int64_t>;
-    EXPECT_THAT(groups, ElementsAre(Group{2}, Group{3, 1}, Group{5, 4}, Group{0}))
-        << "5 has fewer inputs than 4";
-    layer.plastic = true;
-    layer.connections[0].plastic = true;
-    const NeuronPlan apart(layer);
-    EXPECT_THAT(apart.order, ElementsAre(2, 3, 1, 5, 4, 0));
-    EXPECT_FALSE(apart.joins[1]) << "1 is plastic, 3 is not";
-}
-
 TEST(Neurons, RefuseWhatIsNoGraph) {
     const auto refusal = [](std::vector<Connection> connections) {
         Neurons layer;

@@ -21,7 +21,8 @@ namespace neuron_bytecode {
 using test::NeuronDraw;
 using test::random_neuron_genome;
 
-/// Without state, with connections into the past, continuous, and the same with plastic ones.
+/// Without state, with connections into the past, continuous, the same with plastic ones, and large
+/// ones of sums, most of which go together.
 const std::vector<NeuronDraw>& draws() {
     static const std::vector<NeuronDraw> all{
         {.in = 3, .out = 2, .max_hidden = 12, .max_inputs = 7, .every_function = true},
@@ -33,7 +34,9 @@ const std::vector<NeuronDraw>& draws() {
          .every_function = true,
          .delayed = 0.2F,
          .plastic = 0.6F},
-        {.in = 3, .out = 2, .max_hidden = 9, .continuous = true, .plastic = 0.4F}};
+        {.in = 3, .out = 2, .max_hidden = 9, .continuous = true, .plastic = 0.4F},
+        {.in = 3, .out = 2, .max_hidden = 40, .max_inputs = 4, .all_live = true},
+        {.in = 3, .out = 2, .max_hidden = 20, .max_inputs = 9, .delayed = 0.2F}};
     return all;
 }
 
@@ -48,7 +51,7 @@ TEST(NeuronBytecode, EqualsTheGraphOfRandomNetworks) {
             EXPECT_EQ(different(expected, bytecode_outputs(*backend, genome, x)), 0U) << i;
             finite += all_finite(expected) ? 1U : 0U;
         }
-    EXPECT_GT(finite, 480U);
+    EXPECT_GT(finite, 720U);
 }
 
 TEST(NeuronBytecode, EqualsTheGraphOnTheReferenceBackend) {
@@ -200,6 +203,60 @@ TEST(NeuronBytecode, WhatIsNoPairOfHalvesOrOutsideTheSetIsRefused) {
         words[record] += static_cast<std::int32_t>(NeuronAggregation::mean) << 24;
     EXPECT_FALSE(fit()) << "no sums";
     capacity.neurons = NeuronSet::any;
+    EXPECT_TRUE(fit());
+}
+
+TEST(NeuronBytecode, WhatIsNoUnevenPairIsRefused) {
+    Genome genome = random_neuron_genome(draws()[1], 3);
+    // Of four inputs and of two.
+    genome.blueprint.head = Neurons{.in = 2,
+                                    .out = 2,
+                                    .neurons = {{}, {}},
+                                    .connections = {{.source = 0, .target = 0},
+                                                    {.source = 1, .target = 0},
+                                                    {.source = 0, .target = 0, .delay = 1},
+                                                    {.source = 1, .target = 0, .delay = 1},
+                                                    {.source = 0, .target = 1},
+                                                    {.source = 1, .target = 1}}};
+    std::vector<std::int32_t> words;
+    std::vector<BytecodePacking> packings;
+    BytecodeCapacity capacity = BytecodeWriter().write(genome.blueprint, words, packings);
+    const auto fit = [&] {
+        const auto* instruction = reinterpret_cast<const BytecodeInstruction*>(words.data());
+        return fits(*instruction, static_cast<std::int64_t>(words.size()), capacity);
+    };
+    constexpr std::size_t first = bytecode_instruction_words + NeuronTable::head_words;
+    constexpr std::size_t second = first + 5;
+    const std::int32_t head = words[first];
+    const std::int32_t other_head = words[second];
+    EXPECT_EQ(head & 0xFFFF, 4);
+    EXPECT_EQ(other_head & 0xFFFF, 2);
+    ASSERT_TRUE(fit());
+    const auto changed_fits = [&](std::uint32_t changes, std::uint32_t other_changes) {
+        words[first] = static_cast<std::int32_t>(static_cast<std::uint32_t>(head) ^ changes);
+        words[second] =
+            static_cast<std::int32_t>(static_cast<std::uint32_t>(other_head) ^ other_changes);
+        const bool result = fit();
+        words[first] = head;
+        words[second] = other_head;
+        return result;
+    };
+    constexpr std::uint32_t uneven = NeuronTable::uneven_mark;
+    constexpr std::uint32_t half = NeuronTable::half_mark;
+    EXPECT_TRUE(changed_fits(0, 2 ^ 1)) << "one input, and one that fills up";
+    EXPECT_FALSE(changed_fits(uneven, 0));
+    EXPECT_FALSE(changed_fits(0, uneven));
+    EXPECT_FALSE(changed_fits(uneven, uneven)) << "four words each";
+    EXPECT_FALSE(changed_fits(half, half));
+    EXPECT_FALSE(changed_fits(0, half));
+    EXPECT_FALSE(changed_fits(NeuronTable::joins_mark, 0));
+    EXPECT_FALSE(changed_fits(4 ^ 3, 0)) << "three words, where five stand";
+    EXPECT_FALSE(changed_fits(4 ^ 5, 0)) << "more inputs than words";
+    EXPECT_FALSE(changed_fits(0, 2 ^ 3));
+    capacity.neurons = NeuronSet::any;
+    EXPECT_TRUE(fit());
+    constexpr std::uint32_t product = 1U << 24U;
+    EXPECT_FALSE(changed_fits(product, product)) << "only sums are uneven";
     EXPECT_TRUE(fit());
 }
 

@@ -18,16 +18,26 @@
         const bool fixed_weights = true;
         const int quads = INTERPRET_FOURS(places.x, end);
 #endif
-        const int how = (places.x >> 24) & 0x1F;
+        const int how = (places.x >> 24) & 0xF;
         const bool simple = how == 0 && fixed_weights && !continuous;
         const bool both = simple && (places.x & neuron_joins) != 0;
+        const bool uneven = (places.x & neuron_uneven) != 0;
         int after = quads;
         precise float total = uintBitsToFloat(sign_mask);
         // Of the next neuron, which goes side by side with this one: alone, each waits for itself.
         precise float second = uintBitsToFloat(sign_mask);
         if (simple) {
             INTERPRET_SUM_OF_RECORD(total, places, factors, quads, record, own);
-            if (both) {
+            if (uneven) {
+                // Five words and three: the first sum ends in the second four.
+                total = total + op_mul(INTERPRET_AT(four.x, 0), by.x);
+                second = second + op_mul(INTERPRET_AT(four.z, 0), by.z);
+                second = second + op_mul(INTERPRET_AT(four.w, 0), by.w);
+                second = second + by.y;
+                four = INTERPRET_CODE(record + 2);
+                by = INTERPRET_PACKED(min(own + 2, last_four));
+                after = 2;
+            } else if (both) {
                 const ivec4 second_places = four;
                 const vec4 second_factors = by;
                 const int second_quads = INTERPRET_FOURS(second_places.x, 1 + (second_places.x & 0xFFFF));

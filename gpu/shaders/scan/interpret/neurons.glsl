@@ -2,8 +2,9 @@
 
 #ifndef CAMBRIAN_INTERPRET_NEURONS
 #define CAMBRIAN_INTERPRET_NEURONS
-// NeuronTable::half_mark.
+// NeuronTable::half_mark, and uneven_mark.
 const int neuron_half = 0x20000000;
+const int neuron_uneven = 0x10000000;
 
 // A common activation or steep_sigmoid, of two neurons at once: one alone waits for every operation.
 void activate_pair(inout float x[2], int code) {

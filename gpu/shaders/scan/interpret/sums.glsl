@@ -1,5 +1,5 @@
 // The neurons of a table where all are sums (NeuronSet::sums), in network.glsl: from `record` on, the values from
-// `value` on. A turn takes an eight of words: two neurons of few inputs that go side by side, or one. Networks beside
+// `value` on. A turn takes an eight of words: two neurons of few inputs that go together, or one. Networks beside
 // each other keep step, however many inputs their neurons have. What fills up eights is -0 times the 1, which changes
 // no sum.
     const int records_end = record + (table.z >> 2);
@@ -14,17 +14,22 @@
     while (record < records_end) {
         const int neuron = places.x;
         const bool two = (neuron & neuron_half) != 0;
+        const bool uneven = (neuron & neuron_uneven) != 0;
+        const bool even = two && !uneven;
         precise float first = op_mul(INTERPRET_AT(places.y, 0), factors.y);
         first = first + op_mul(INTERPRET_AT(places.z, 0), factors.z);
         first = first + op_mul(INTERPRET_AT(places.w, 0), factors.w);
-        // The head of a second record is no place.
-        const float fourth = op_add(first, op_mul(INTERPRET_AT(two ? one : more_places.x, 0), more_factors.x));
-        const float fifth = op_mul(INTERPRET_AT(more_places.y, 0), more_factors.y);
-        const float both = op_add(fourth, fifth);
+        // The head of a second record is no place: it is the fifth word of even ones, else the sixth.
+        const float four = op_add(first, op_mul(INTERPRET_AT(even ? one : more_places.x, 0), more_factors.x));
+        first = even ? first : four;
+        const float fifth = op_mul(INTERPRET_AT(uneven ? one : more_places.y, 0), more_factors.y);
+        const float both = op_add(first, fifth);
         precise float last = two ? fifth : both;
+        last = uneven ? uintBitsToFloat(sign_mask) : last;
         last = last + op_mul(INTERPRET_AT(more_places.z, 0), more_factors.z);
         last = last + op_mul(INTERPRET_AT(more_places.w, 0), more_factors.w);
-        const float last_bias = two ? more_factors.x : factors.x;
+        const float second_bias = uneven ? more_factors.y : more_factors.x;
+        const float last_bias = two ? second_bias : factors.x;
         float sums[2];
         sums[0] = op_add(first, factors.x);
         record += 2;

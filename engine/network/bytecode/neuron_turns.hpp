@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cambrian/engine/layers/neurons.hpp"
+
+namespace cambrian {
+
+/// The order in which the neurons of a plan are computed: two at a time as often as may be, for a
+/// lane of a GPU that computes one alone waits for itself, and in as few groups as the longest
+/// chain of neurons has. A neuron that nobody waits for yet stays behind until another goes with
+/// it.
+class NeuronTurns {
+  public:
+    struct Turn {
+        std::int64_t first = 0;
+        std::int64_t second = none;  ///< Goes with it: of the same activation and aggregation.
+        /// Whether the next turn is of the same group: its neurons have the same activation and
+        /// aggregation and are plastic where these are. Of a group none depends on another in a
+        /// step, and turns of two come first.
+        bool joins = false;
+    };
+    static constexpr std::int64_t none = -1;
+
+    NeuronTurns(const Neurons& layer, const NeuronPlan& plan);
+
+    [[nodiscard]] const std::vector<Turn>& turns() const { return turns_; }
+
+    /// Words of two neurons that go together: of each, a head, what else is before its inputs, and
+    /// these.
+    static constexpr std::int64_t words_of_two = 8;
+    /// Whether two neurons that are not plastic have so few inputs that they go together: half of
+    /// the words each or, where sums are all they compute, five and three.
+    /// @param before words before the inputs of each.
+    [[nodiscard]] static constexpr bool fit(std::int64_t most_inputs, std::int64_t fewest_inputs,
+                                            std::int64_t before, bool sums) {
+        constexpr std::int64_t half = words_of_two / 2;
+        if (before + most_inputs <= half) return true;
+        return sums && before + most_inputs == half + 1 && before + fewest_inputs <= half - 1;
+    }
+
+  private:
+    std::vector<Turn> turns_;
+};
+
+}  // namespace cambrian
