@@ -20,6 +20,7 @@
 
 #include "cambrian/distributed/communicator/communicator.hpp"
 #include "cambrian/distributed/run.hpp"
+#include "cambrian/engine/core/clock.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/graph/builders/builders.hpp"
 
