@@ -9,8 +9,7 @@
 #include "cambrian/engine/network/bytecode/neuron_turns.hpp"
 #include "cambrian/tests/support/neuron_networks.hpp"
 
-namespace cambrian {
-namespace neuron_turns_test {
+namespace cambrian::neuron_turns_test {
 
 using ::testing::ElementsAre;
 using ::testing::Pair;
@@ -204,5 +203,4 @@ TEST(NeuronTurns, OfAWideNetworkAreFoundSoon) {
     EXPECT_EQ(longest, 2U);
 }
 
-}  // namespace neuron_turns_test
-}  // namespace cambrian
+}  // namespace cambrian::neuron_turns_test
