@@ -1,0 +1,110 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cambrian/distributed/protocol/handshake.hpp"
+#include "cambrian/distributed/protocol/message.hpp"
+#include "cambrian/distributed/worker/compute_thread.hpp"
+#include "cambrian/distributed/worker/coordinator_watch.hpp"
+#include "cambrian/distributed/worker/genome_answers.hpp"
+#include "cambrian/distributed/worker/pending_shards.hpp"
+#include "cambrian/distributed/worker/rank_log.hpp"
+#include "cambrian/distributed/worker/remaking_budget.hpp"
+#include "cambrian/distributed/worker/worker.hpp"
+#include "cambrian/engine/core/clock.hpp"
+#include "cambrian/engine/core/thread_pool.hpp"
+
+namespace cambrian::distributed {
+
+/// A rank that works for a coordinator: what run_worker does.
+class Worker {
+  public:
+    Worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
+           const std::atomic<int>& interrupt, const WorkerLimits& limits, const Reign& reign,
+           bool lock_excludes);
+
+    /// Into this rank's log: whoever starts a job only sees what the coordinator says.
+    void note(std::string_view text) { log_.line(text); }
+
+    std::uint64_t run();
+
+  private:
+    void ask(std::uint32_t room, std::vector<ShardResult> results);
+    void report_results();
+    void report_failure(const JobResult& result);
+    void handle(const Message& message);
+    void dispatch(const Message& message);
+    /// There is work: the run is not that of another who was refused.
+    void begin_log();
+    /// Genomes that another rank lacks, from what lies here.
+    void answer(int rank, const GenomeRequest& request);
+    void keep_time();
+
+    // The rounds that this rank moves through: worker_rounds.cpp.
+    /// The next round, for this rank and others. What a former coordinator said is for nobody.
+    void take_round_end(const Payload& payload, std::string_view source);
+    /// Moves to the round after a record, if this rank is not there yet, and begins it.
+    void follow(const RoundEnd& end);
+    void take_early_end();
+    /// What this rank begins a round with unasked.
+    void take_first_share(const RoundEnd& end);
+    /// Orders that came before what leads to their round.
+    void take_early_orders();
+    /// Moves to the rounds of an order.
+    std::shared_ptr<const void> follow(ShardOrder& order);
+
+    // Shards, the genomes that they lack, and their way to the compute thread: worker_shards.cpp.
+    void take_shard(ShardOrder order);
+    void accept_shard(ShardOrder order);
+    /// Null where the order is of a round that is not open.
+    [[nodiscard]] SharedRound round_of(const ShardOrder& order) const;
+    void send_requests();
+    [[nodiscard]] Clock::time_point deadline() const;
+    void take_genomes(int rank, const GenomeReply& reply);
+    /// A rank did not give a genome: the coordinator can get it. Where it cannot, the wait is over.
+    /// @param problem told to the coordinator; empty where there was no answer at all.
+    void lack(evolve::BirthId origin, int rank, const std::string& problem);
+    /// Makes room where the wait of shards has ended.
+    void give_back(const std::vector<std::uint64_t>& shards, const std::string& problem);
+    void begin_complete();
+    void begin(RoundOrder&& given);
+    /// What another worker does not give in time, the coordinator is asked for.
+    void watch_requests();
+
+    Communicator& communicator_;
+    const Experiment& experiment_;
+    const std::atomic<int>& interrupt_;
+    WorkerLimits limits_;
+    Reign reign_;  ///< Of the coordinator; its epoch is known from its first order on.
+    Handshake handshake_;
+    RankLog log_;
+    ShardEvaluator shard_evaluator_;  ///< Before whatever holds genomes that it made.
+    ThreadPool& threads_;
+    Follower follower_;
+    PendingShards pending_;
+    ReceivedGenomes received_;
+    std::set<std::uint64_t> begun_;         ///< Shards of open rounds that were begun here.
+    std::optional<RoundEnd> early_end_;     ///< Of a round that this rank has not come to.
+    std::vector<ShardOrder> early_orders_;  ///< Of a round that this rank has not heard of.
+    Clock::time_point round_deadline_ = Clock::time_point::max();  ///< Then it asks for it.
+    std::shared_ptr<const void> retired_;
+    std::set<std::uint64_t> held_;  ///< Shards on this rank: waiting or with the compute thread.
+    std::uint64_t evaluated_ = 0;
+    CoordinatorWatch watch_;
+    RemakingBudget remaking_;
+    ShardCost between_;  ///< What the next result tells besides its own.
+    double since_heartbeat_ = 0.0;
+    double farewell_ = 0.0;
+    bool stopped_ = false;
+    Clock::time_point last_time_ = Clock::now();
+    ComputeThread compute_;
+};
+
+}  // namespace cambrian::distributed
