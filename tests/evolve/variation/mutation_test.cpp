@@ -2,17 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <set>
 
 #include "cambrian/engine/network/weight_formats.hpp"
-#include "cambrian/evolve/genome/genome_layout.hpp"
 #include "cambrian/evolve/variation/mutation_detail.hpp"
-#include "cambrian/evolve/variation/splice.hpp"
 #include "cambrian/tests/evolve/support/genome_support.hpp"
 #include "cambrian/tests/support/network_run.hpp"
 
@@ -305,93 +299,6 @@ TEST(Activation, ReachesEveryGeneButTheHead) {
     EXPECT_EQ(slots, (std::set<int>{0, 4}));
 }
 
-TEST(Weights, RateIsPerGene) {
-    const Genome parent = founder(mixed_blueprint());
-    int changed = 0;
-    int genes = 0;
-    for (std::uint64_t id = 0; id < 200; ++id) {
-        RandomStream rng = stream(id);
-        Genome child = parent;
-        mutate_weights(rng, {.weight_rate = 0.5F}, child);
-        for (const GeneWeights& gene : gene_weights(parent.blueprint)) {
-            const auto before = weights_of(parent, gene);
-            const auto after = weights_of(child, gene);
-            const auto same =
-                std::inner_product(before.begin(), before.end(), after.begin(), 0, std::plus<>(),
-                                   [](float a, float b) { return a == b ? 1 : 0; });
-            EXPECT_TRUE(same == 0 || same == gene.count);
-            changed += same == 0 ? 1 : 0;
-            ++genes;
-        }
-    }
-    EXPECT_NEAR(static_cast<double>(changed) / genes, 0.5, 0.08);
-}
-
-TEST(Weights, NoiseHasTheGivenPower) {
-    Genome genome = founder(blueprint(40, {{"dense", 60}}, 40));
-    const Genome parent = genome;
-    RandomStream rng = stream(1);
-    mutate_weights(rng, {.weight_rate = 1.0F, .weight_power = 0.3F}, genome);
-    double sum = 0.0;
-    double squares = 0.0;
-    for (std::size_t i = 0; i < genome.weights.size(); ++i) {
-        const double moved = static_cast<double>(genome.weights[i] - parent.weights[i]);
-        sum += moved;
-        squares += moved * moved;
-    }
-    const auto count = static_cast<double>(genome.weights.size());
-    EXPECT_NEAR(sum / count, 0.0, 0.02);
-    EXPECT_NEAR(std::sqrt(squares / count), 0.3, 0.02);
-}
-
-TEST(Weights, ReplacementDrawsInitialValues) {
-    Genome genome = founder(blueprint(40, {{"dense", 60, Activation::relu}, {"rms_norm", 60}}, 4));
-    std::fill(genome.weights.begin(), genome.weights.end(), 100.0F);
-    RandomStream rng = stream(1);
-    mutate_weights(rng, {.weight_rate = 0.0F, .weight_replace_rate = 0.25F}, genome);
-    const Network network(genome.blueprint);
-    std::int64_t replaced = 0;
-    for (const WeightRange& range : network.weights()) {
-        const bool spread = range.parameter.initial == Initial::weight;
-        const double factor = range.parameter.activation == Activation::relu ? 6.0 : 3.0;
-        const double bound = std::sqrt(factor / static_cast<double>(range.parameter.fan_in));
-        for (std::int64_t i = range.offset; i < range.offset + range.count; ++i) {
-            const auto weight = static_cast<double>(genome.weights[static_cast<std::size_t>(i)]);
-            if (weight != 100.0) {
-                ++replaced;
-                EXPECT_TRUE(!spread || std::abs(weight) <= bound * 1.000001) << range.offset;
-                EXPECT_TRUE(range.parameter.initial != Initial::ones || weight == 1.0);
-                EXPECT_TRUE(range.parameter.initial != Initial::zeros || weight == 0.0);
-            }
-        }
-    }
-    EXPECT_NEAR(static_cast<double>(replaced) / static_cast<double>(genome.weights.size()), 0.25,
-                0.03);
-}
-
-TEST(Weights, RunningStatisticsAreSplicedButNotMutated) {
-    Blueprint description = blueprint(4, {{"batch_norm", 4}, {"dense", 4}}, 2);
-    const Genome parent = founder(description);
-    Genome child = parent;
-    RandomStream rng = stream(3);
-    mutate_weights(rng, {.weight_rate = 1.0F, .weight_replace_rate = 0.5F}, child);
-    const Network network(description);
-    for (std::size_t i = 0; i < network.weights().size(); ++i) {
-        const WeightRange& range = network.weights()[i];
-        for (std::int64_t k = range.offset; k < range.offset + range.count; ++k) {
-            const auto at = static_cast<std::size_t>(k);
-            EXPECT_TRUE(!range.parameter.buffer || child.weights[at] == parent.weights[at])
-                << network.weight_name(i);
-        }
-    }
-    EXPECT_NE(child.weights, parent.weights);
-    Genome other = parent;
-    other.weights[8] = 6.0F;  // the first running mean, 0 in the other parent
-    const Genome spliced =
-        splice(rng, {.mode = SpliceMode::point, .split = 0.0F}, parent, 1.0, other, 1.0);
-    EXPECT_EQ(spliced.weights[8], 6.0F);
-}
-
 TEST(InsertLayer, LeavesOutLayersOfTooManyWeights) {
     Blueprint wide;
     wide.input_features = 2000;
@@ -402,15 +309,6 @@ TEST(InsertLayer, LeavesOutLayersOfTooManyWeights) {
     const Genome parent = founder(wide);
     RandomStream rng = stream(0);
     EXPECT_FALSE(mutated(insert_layer, rng, {.layer_types = {"dense"}}, {}, parent, 1).has_value());
-}
-
-TEST(Weights, StayFinite) {
-    Genome genome = founder(blueprint(4, {{"dense", 4}}, 2));
-    for (std::uint64_t id = 0; id < 20; ++id) {
-        RandomStream rng = stream(id);
-        mutate_weights(rng, {.weight_rate = 1.0F, .weight_power = 3e38F}, genome);
-    }
-    check(genome);
 }
 
 TEST(Mutate, EqualMutationsOfEqualAncestorsGetEqualIds) {
