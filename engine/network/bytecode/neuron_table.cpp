@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int32_t fill = -1;  // No word of a layer's weights.
 constexpr std::int64_t half = NeuronTable::record_unit / 2;
+static_assert(NeuronTurns::words_of_two == NeuronTable::record_unit);
 constexpr std::uint32_t plastic_mark = 0x80000000U;
 
 std::int32_t word(std::int64_t value) {

@@ -15,16 +15,15 @@ namespace cambrian {
 /// filled up to fours, there lie a 1, the state, and the values of the neurons.
 ///
 ///     head    neurons, words of the state, words of the weights, bits of the time step (0: none)
-///     record  inputs | activation << 16 | aggregation << 24 | uneven << 28 | half << 29 | joins <<
-///     30,
-///             where continuous the place of the neuron's last value, the place of each input, and
-///             that of the 1 to fill up eights
+///     record  inputs | activation << 16 | aggregation << 24 | uneven << 28 | half << 29
+///             | joins << 30, where continuous the place of the neuron's last value, the place of
+///             each input, and that of the 1 to fill up eights
 ///
 /// A neuron that joins the next one may be computed along with it (NeuronTurns::Turn::joins). Two
-/// of a turn share an eight: half of it each, or, where both are marked uneven, five words and
-/// three; no other record begins in the middle of one. The weights of a record are its bias, where
-/// continuous its time constant, and those of its inputs; -0 fills up, which times the 1 changes no
-/// sum.
+/// of a turn share an eight: half of it each or, where both are marked uneven, five words for the
+/// first, of four inputs, and three for the second; no other record begins in the middle of one.
+/// The weights of a record are its bias, where continuous its time constant, and those of its
+/// inputs; -0 fills up, which times the 1 changes no sum.
 ///
 /// The head of a record of a neuron with plastic connections has its sign bit set. After the places
 /// of its inputs there are those of their changes in the state (that of the 1 for an input that is

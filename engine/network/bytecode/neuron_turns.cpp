@@ -14,6 +14,9 @@ std::size_t at(std::int64_t index) {
     return static_cast<std::size_t>(index);
 }
 
+/// Neurons of a group that stay behind at most: all of them are looked at again in the next one.
+constexpr std::ptrdiff_t max_behind = 64;
+
 class TurnSearch {
   public:
     TurnSearch(const Neurons& layer, const NeuronPlan& plan)
@@ -24,6 +27,10 @@ class TurnSearch {
           chain_(layer.neurons.size()) {
         find_readers();
         find_chains();
+        if (!layer.plastic) return;
+        changes_.resize(layer.neurons.size());
+        for (const std::int64_t neuron : plan.order)
+            changes_[at(neuron)] = plan.changes(layer, neuron);
     }
 
     /// All turns, each after those it depends on.
@@ -92,7 +99,7 @@ class TurnSearch {
     /// What tells groups of neurons apart that could all be computed now.
     [[nodiscard]] auto kind(std::int64_t neuron) const {
         const auto& [activation, aggregation] = layer_.neurons[at(neuron)];
-        return std::tuple(activation, aggregation, plan_.changes(layer_, neuron));
+        return std::tuple(activation, aggregation, layer_.plastic && changes_[at(neuron)]);
     }
 
     /// A group of each kind of what could be computed now. Some stay behind.
@@ -113,34 +120,37 @@ class TurnSearch {
     }
     /// Of one kind, the most urgent first.
     void take_group(std::span<const std::int64_t> neurons) {
+        const auto [activation, aggregation, plastic] = kind(neurons.front());
+        const bool sums = aggregation == NeuronAggregation::sum && !layer_.continuous;
+        const auto fit = [&](std::int64_t a, std::int64_t b) {
+            return NeuronTurns::fit(std::max(a, b), std::min(a, b), before_inputs_, sums);
+        };
         std::vector<std::int64_t> alone;
         for (Alike& alike : by_inputs_) alike.clear();
         for (const std::int64_t neuron : neurons) {
-            const std::size_t inputs = plan_.inputs(neuron).size();
-            if (inputs < by_inputs_.size() && !plan_.changes(layer_, neuron))
-                by_inputs_[inputs].neurons.push_back(neuron);
+            const std::int64_t inputs = std::ssize(plan_.inputs(neuron));
+            if (!plastic && fit(inputs, 0))
+                by_inputs_.at(at(inputs)).neurons.push_back(neuron);
             else
                 alone.push_back(neuron);
         }
-        const auto any = [](const Alike&) { return true; };
-        while (Alike* one = most_urgent(any)) {
+        std::vector<std::int64_t> behind;
+        while (Alike* one = most_urgent([](const Alike&) { return true; })) {
             const std::int64_t neuron = take(*one);
-            const bool sums = !layer_.continuous &&
-                              std::get<NeuronAggregation>(kind(neuron)) == NeuronAggregation::sum;
             Alike* const other = most_urgent([&](const Alike& alike) {
-                const auto [fewest, most] =
-                    std::minmax({&alike - by_inputs_.data(), one - by_inputs_.data()});
-                return NeuronTurns::fit(most, fewest, before_inputs_, sums);
+                return fit(&alike - by_inputs_.data(), one - by_inputs_.data());
             });
             if (other != nullptr && other > one)
                 turns_.push_back({.first = take(*other), .second = neuron});
             else if (other != nullptr)
                 turns_.push_back({.first = neuron, .second = take(*other)});
-            else if (chain_[at(neuron)] == longest_)
-                alone.push_back(neuron);
             else
-                ready_.push_back(neuron);
+                (chain_[at(neuron)] == longest_ ? alone : behind).push_back(neuron);
         }
+        const std::ptrdiff_t too_many =
+            std::max<std::ptrdiff_t>(std::ssize(behind) - max_behind, 0);
+        alone.insert(alone.end(), behind.begin(), behind.begin() + too_many);
+        ready_.insert(ready_.end(), behind.begin() + too_many, behind.end());
         for (const std::int64_t neuron : alone) turns_.push_back({.first = neuron});
     }
     /// Those with the most urgent neuron among those that pass a test, of equal ones those with the
@@ -166,8 +176,9 @@ class TurnSearch {
     std::int64_t before_inputs_;
     std::vector<std::int64_t> waits_;  ///< For so many others that are not computed.
     std::vector<std::int64_t>
-        chain_;                 ///< Neurons, one after another, that wait for it, and itself.
-    std::int64_t longest_ = 0;  ///< Of the chains that are left.
+        chain_;                  ///< Neurons, one after another, that wait for it, and itself.
+    std::int64_t longest_ = 0;   ///< Of the chains that are left.
+    std::vector<bool> changes_;  ///< Whether each has plastic connections, where any may be.
     std::vector<std::int64_t> first_reader_;
     std::vector<std::int64_t> readers_;  ///< Grouped by what they read.
     std::vector<std::int64_t> ready_;

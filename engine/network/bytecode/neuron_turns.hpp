@@ -7,10 +7,10 @@
 
 namespace cambrian {
 
-/// The order in which the neurons of a plan are computed: two at a time as often as may be, for a
-/// lane of a GPU that computes one alone waits for itself, and in as few groups as the longest
-/// chain of neurons has. A neuron that nobody waits for yet stays behind until another goes with
-/// it.
+/// The order in which the neurons of a plan are computed: often two at a time, for a lane of a GPU
+/// that computes one alone waits for itself. A neuron that is not in the longest chain of those
+/// left may stay behind until another goes with it, so that neurons of one kind have as many groups
+/// as the longest chain has neurons.
 class NeuronTurns {
   public:
     struct Turn {

@@ -100,6 +100,26 @@ TEST(NeuronTurns, FitByTheirInputs) {
     EXPECT_FALSE(NeuronTurns::fit(3, 1, 2, !sums));
 }
 
+TEST(NeuronTurns, DoNotWaitForWhoGoesAlone) {
+    // 0 to 4 have 3, 1, 2, 1 and 4 inputs; where continuous, 0 and 4 never fit. 4 reads 0 and 3,
+    // 1 reads 0, 3 reads 2.
+    Neurons layer = with_connections({{.source = 0, .target = 0},
+                                      {.source = -1, .target = 0},
+                                      {.source = 0, .target = 0, .delay = 1},
+                                      {.source = 1, .target = 1},
+                                      {.source = 0, .target = 2},
+                                      {.source = -1, .target = 2},
+                                      {.source = 3, .target = 3},
+                                      {.source = 1, .target = 4},
+                                      {.source = 4, .target = 4},
+                                      {.source = 0, .target = 4},
+                                      {.source = -1, .target = 4}},
+                                     5);
+    layer.out = 5;
+    layer.continuous = true;
+    EXPECT_EQ(NeuronTurns(layer, NeuronPlan(layer)).turns().size(), 4U);
+}
+
 /// What NeuronTurns promises, of any network. → turns, groups, and the longest chain.
 std::array<std::size_t, 3> check(const Neurons& layer) {
     const NeuronPlan plan(layer);
@@ -201,6 +221,27 @@ TEST(NeuronTurns, OfAWideNetworkAreFoundSoon) {
     EXPECT_EQ(turns, static_cast<std::size_t>(width / 2 + 1));
     EXPECT_EQ(groups, 2U);
     EXPECT_EQ(longest, 2U);
+}
+
+// Hundreds stay behind at every step of a long chain, and only so many are looked at again.
+TEST(NeuronTurns, OfAWideAndDeepNetworkAreFoundSoon) {
+    std::vector<Neurons::Connection> connections;
+    constexpr std::int64_t size = 4'000;
+    for (std::int64_t i = 1; i <= size; ++i) {
+        for (std::int64_t delay = 0; delay < 4; ++delay)
+            connections.push_back({.source = 0, .target = i, .delay = delay});
+        connections.push_back({.source = 1 + i, .target = 0});
+    }
+    for (std::int64_t i = size + 1; i <= 2 * size; ++i) {
+        for (std::int64_t delay = 1; delay < 5; ++delay)
+            connections.push_back({.source = 0, .target = i, .delay = delay});
+        connections.push_back({.source = i == size + 1 ? 0 : i, .target = i});
+    }
+    connections.push_back({.source = 1 + 2 * size, .target = 0});
+    const auto [turns, groups, longest] =
+        check(with_connections(std::move(connections), 2 * size + 1));
+    EXPECT_EQ(turns, static_cast<std::size_t>(2 * size + 1)) << "nobody goes with anybody";
+    EXPECT_EQ(groups, longest);
 }
 
 }  // namespace cambrian::neuron_turns_test

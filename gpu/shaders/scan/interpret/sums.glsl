@@ -20,8 +20,8 @@
         first = first + op_mul(INTERPRET_AT(places.z, 0), factors.z);
         first = first + op_mul(INTERPRET_AT(places.w, 0), factors.w);
         // The head of a second record is no place: it is the fifth word of even ones, else the sixth.
-        const float four = op_add(first, op_mul(INTERPRET_AT(even ? one : more_places.x, 0), more_factors.x));
-        first = even ? first : four;
+        const float of_four = op_add(first, op_mul(INTERPRET_AT(even ? one : more_places.x, 0), more_factors.x));
+        first = even ? first : of_four;
         const float fifth = op_mul(INTERPRET_AT(uneven ? one : more_places.y, 0), more_factors.y);
         const float both = op_add(first, fifth);
         precise float last = two ? fifth : both;
