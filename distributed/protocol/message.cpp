@@ -4,39 +4,14 @@
 #include <functional>
 #include <optional>
 
+#include "cambrian/distributed/protocol/number_lists.hpp"
 #include "cambrian/distributed/protocol/score_columns.hpp"
-#include "cambrian/engine/core/little_endian.hpp"
 
 namespace cambrian::distributed {
 
 namespace detail {
 
 namespace {
-
-/// Numbers as one block: an archive takes long over single values.
-template <class Number>
-void write_all(ArchiveWriter& archive, std::span<const Number> numbers) {
-    std::vector<std::byte> bytes(numbers.size() * sizeof(Number));
-    std::byte* at = bytes.data();
-    for (const Number number : numbers) {
-        little_endian::put(at, number);
-    }
-    archive.write(std::span<const std::byte>(bytes));
-}
-
-template <class Number>
-void read_all(ArchiveReader& archive, std::vector<Number>& numbers) {
-    std::vector<std::byte> bytes;
-    archive.read(bytes);
-    if (bytes.size() % sizeof(Number) != 0) {
-        archive.fail("a list of numbers ends within one");
-    }
-    numbers.resize(bytes.size() / sizeof(Number));
-    const std::byte* at = bytes.data();
-    for (Number& number : numbers) {
-        number = little_endian::get<Number>(at);
-    }
-}
 
 template <class Part>
 void write_optional(ArchiveWriter& archive, const std::optional<Part>& part) {
@@ -97,12 +72,12 @@ void read(ArchiveReader& archive, Handshake& message) {
 
 void write(ArchiveWriter& archive, const RoundState& state) {
     archive.write(std::span<const std::byte>(state.strategy));
-    write_all<std::uint32_t>(archive, state.holders);
+    write_numbers<std::uint32_t>(archive, state.holders);
 }
 
 void read(ArchiveReader& archive, RoundState& state) {
     archive.read(state.strategy);
-    read_all(archive, state.holders);
+    read_numbers(archive, state.holders);
 }
 
 void write(ArchiveWriter& archive, const Record& record) {
@@ -112,14 +87,14 @@ void write(ArchiveWriter& archive, const Record& record) {
     for (const HolderRange& range : record.holders) {
         numbers.insert(numbers.end(), {range.end, range.rank});
     }
-    write_all<std::uint32_t>(archive, numbers);
+    write_numbers<std::uint32_t>(archive, numbers);
 }
 
 void read(ArchiveReader& archive, Record& record) {
     archive.read(record.generation);
     archive.read(record.decision);
     std::vector<std::uint32_t> numbers;
-    read_all(archive, numbers);
+    read_numbers(archive, numbers);
     if (numbers.size() % 2 != 0) {
         archive.fail("a list of ranks ends within one");
     }
@@ -165,7 +140,7 @@ void write(ArchiveWriter& archive, const ShardOrder& message) {
     archive.write(message.shard);
     archive.write(message.begin);
     archive.write(message.end);
-    write_all<std::uint32_t>(archive, message.absent);
+    write_numbers<std::uint32_t>(archive, message.absent);
     archive.write(static_cast<std::uint64_t>(message.children.size()));
     for (const ShippedGenome& child : message.children) {
         archive.write(std::span<const std::byte>(child.bytes));
@@ -189,7 +164,7 @@ void read(ArchiveReader& archive, ShardOrder& message) {
     if (message.begin > message.end) {
         archive.fail("a shard ends before it begins");
     }
-    read_all(archive, message.absent);
+    read_numbers(archive, message.absent);
     message.children.resize(archive.read_count(12));
     for (ShippedGenome& child : message.children) {
         archive.read(child.bytes);
@@ -203,29 +178,29 @@ void read(ArchiveReader& archive, ShardOrder& message) {
 void write(ArchiveWriter& archive, const RoundEnd& message) {
     archive.write(message.epoch);
     write(archive, message.record);
-    write_all<std::uint32_t>(archive, message.ranks);
+    write_numbers<std::uint32_t>(archive, message.ranks);
     std::vector<std::uint32_t> shares;
     for (const FirstShare& share : message.shares) {
         shares.push_back(share.births);
         shares.push_back(share.smallest_rest);
     }
-    write_all<std::uint32_t>(archive, shares);
+    write_numbers<std::uint32_t>(archive, shares);
     archive.write(message.own_births);
-    write_all<std::uint32_t>(archive, message.absent);
+    write_numbers<std::uint32_t>(archive, message.absent);
 }
 
 void read(ArchiveReader& archive, RoundEnd& message) {
     archive.read(message.epoch);
     read(archive, message.record);
-    read_all(archive, message.ranks);
+    read_numbers(archive, message.ranks);
     // A rank that is there twice would pass it on for ever.
     if (std::ranges::adjacent_find(message.ranks, std::greater_equal<>()) != message.ranks.end()) {
         archive.fail("its ranks are out of order");
     }
     std::vector<std::uint32_t> shares;
-    read_all(archive, shares);
+    read_numbers(archive, shares);
     archive.read(message.own_births);
-    read_all(archive, message.absent);
+    read_numbers(archive, message.absent);
     if (!shares.empty() && shares.size() != 2 * message.ranks.size()) {
         archive.fail("its shares are those of other ranks");
     }
@@ -239,11 +214,11 @@ void write(ArchiveWriter&, const RoundRequest&) {}
 void read(ArchiveReader&, RoundRequest&) {}
 
 void write(ArchiveWriter& archive, const GenomeRequest& message) {
-    write_all<std::uint64_t>(archive, message.origins);
+    write_numbers<std::uint64_t>(archive, message.origins);
 }
 
 void read(ArchiveReader& archive, GenomeRequest& message) {
-    read_all(archive, message.origins);
+    read_numbers(archive, message.origins);
 }
 
 void write(ArchiveWriter& archive, const GenomeReply& message) {
@@ -257,7 +232,7 @@ void write(ArchiveWriter& archive, const GenomeReply& message) {
         archive.write(genome.structure);
         archive.write(std::span<const float>(genome.weights));
     }
-    write_all<std::uint64_t>(archive, message.gone);
+    write_numbers<std::uint64_t>(archive, message.gone);
 }
 
 void read(ArchiveReader& archive, GenomeReply& message) {
@@ -271,17 +246,17 @@ void read(ArchiveReader& archive, GenomeReply& message) {
         archive.read(genome.structure);
         archive.read(genome.weights);
     }
-    read_all(archive, message.gone);
+    read_numbers(archive, message.gone);
     check(archive, message);
 }
 
 void write(ArchiveWriter& archive, const Heartbeat& message) {
-    write_all<std::uint64_t>(archive, message.shards);
+    write_numbers<std::uint64_t>(archive, message.shards);
     archive.write(message.epoch);
 }
 
 void read(ArchiveReader& archive, Heartbeat& message) {
-    read_all(archive, message.shards);
+    read_numbers(archive, message.shards);
     archive.read(message.epoch);
 }
 

@@ -6,37 +6,16 @@
 #include <limits>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "cambrian/engine/core/little_endian.hpp"
+#include "cambrian/distributed/protocol/number_lists.hpp"
 #include "cambrian/engine/io/packed_column.hpp"
 
 namespace cambrian::distributed::detail {
 
 namespace {
-
-void write_reals(ArchiveWriter& archive, std::span<const double> values) {
-    std::vector<std::byte> bytes(values.size() * sizeof(double));
-    std::byte* at = bytes.data();
-    for (const double value : values) {
-        little_endian::put(at, value);
-    }
-    archive.write(std::span<const std::byte>(bytes));
-}
-
-void read_reals(ArchiveReader& archive, std::vector<double>& values) {
-    std::vector<std::byte> bytes;
-    archive.read(bytes);
-    if (bytes.size() % sizeof(double) != 0) {
-        archive.fail("a list of numbers ends within one");
-    }
-    values.resize(bytes.size() / sizeof(double));
-    const std::byte* at = bytes.data();
-    for (double& value : values) {
-        value = little_endian::get_double(at);
-    }
-}
 
 /// Columns of small numbers: mostly two to four bytes a birth.
 void write_details(ArchiveWriter& archive, const BirthDetails& details) {
@@ -131,10 +110,16 @@ void read_complexity(ArchiveReader& archive, std::size_t births,
     }
 }
 
+/// In the order of the archive.
+auto fields_of(auto& cost) {
+    return std::tie(cost.evaluate, cost.vary, cost.wait, cost.communicate, cost.programs_compiled,
+                    cost.memory_splits, cost.fallbacks, cost.fetched, cost.remade);
+}
+
 }  // namespace
 
 void write_scores(ArchiveWriter& archive, const ShardScores& shard) {
-    write_reals(archive, shard.scores.fitness);
+    write_numbers<double>(archive, shard.scores.fitness);
     archive.write(std::as_bytes(std::span(shard.scores.status)));
     archive.write(shard.env_steps);
     archive.write(shard.retries);
@@ -147,7 +132,7 @@ void write_scores(ArchiveWriter& archive, const ShardScores& shard) {
 }
 
 void read_scores(ArchiveReader& archive, ShardScores& shard) {
-    read_reals(archive, shard.scores.fitness);
+    read_numbers(archive, shard.scores.fitness);
     std::vector<std::byte> status;
     archive.read(status);
     shard.scores.status.resize(status.size());
@@ -168,27 +153,11 @@ void read_scores(ArchiveReader& archive, ShardScores& shard) {
 }
 
 void write_cost(ArchiveWriter& archive, const ShardCost& cost) {
-    archive.write(cost.evaluate);
-    archive.write(cost.vary);
-    archive.write(cost.wait);
-    archive.write(cost.communicate);
-    archive.write(cost.programs_compiled);
-    archive.write(cost.memory_splits);
-    archive.write(cost.fallbacks);
-    archive.write(cost.fetched);
-    archive.write(cost.remade);
+    std::apply([&](const auto&... field) { (archive.write(field), ...); }, fields_of(cost));
 }
 
 void read_cost(ArchiveReader& archive, ShardCost& cost) {
-    archive.read(cost.evaluate);
-    archive.read(cost.vary);
-    archive.read(cost.wait);
-    archive.read(cost.communicate);
-    archive.read(cost.programs_compiled);
-    archive.read(cost.memory_splits);
-    archive.read(cost.fallbacks);
-    archive.read(cost.fetched);
-    archive.read(cost.remade);
+    std::apply([&](auto&... field) { (archive.read(field), ...); }, fields_of(cost));
 }
 
 }  // namespace cambrian::distributed::detail

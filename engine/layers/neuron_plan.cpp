@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <tuple>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/layers/neurons.hpp"
@@ -105,9 +104,7 @@ class OrderSearch {
     std::vector<std::int64_t> path_;  ///< Open neurons, each an input of the one before.
 };
 
-/// Brings together what may be computed side by side: neurons that as many others come before in a
-/// step, and of these, neurons of one activation and aggregation, plastic ones apart, those of few
-/// inputs first.
+/// Brings together neurons that as many others come before in a step.
 void order_by_level(const Neurons& layer, NeuronPlan& plan) {
     std::vector<std::int64_t> level(layer.neurons.size());
     for (const std::int64_t neuron : plan.order)
@@ -117,14 +114,8 @@ void order_by_level(const Neurons& layer, NeuronPlan& plan) {
                 level[at(neuron)] =
                     std::max(level[at(neuron)], level[at(each.source - layer.in)] + 1);
         }
-    const auto kind = [&](std::int64_t neuron) {
-        const Neurons::Neuron& own = layer.neurons[at(neuron)];
-        return std::tuple(level[at(neuron)], own.activation, own.aggregation,
-                          plan.changes(layer, neuron));
-    };
-    std::ranges::stable_sort(plan.order, {}, [&](std::int64_t neuron) {
-        return std::pair(kind(neuron), plan.inputs(neuron).size());
-    });
+    std::ranges::stable_sort(plan.order, {},
+                             [&](std::int64_t neuron) { return level[at(neuron)]; });
 }
 
 /// Gives every source whose earlier values are read a place in the state.

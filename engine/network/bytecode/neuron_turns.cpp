@@ -14,8 +14,8 @@ std::size_t at(std::int64_t index) {
     return static_cast<std::size_t>(index);
 }
 
-/// Neurons of a group that stay behind at most: all of them are looked at again in the next one.
-constexpr std::ptrdiff_t max_behind = 64;
+/// Neurons of a kind that wait for another to go with: each is looked at again in the next group.
+constexpr std::ptrdiff_t max_waiting = 64;
 
 class TurnSearch {
   public:
@@ -23,7 +23,7 @@ class TurnSearch {
         : layer_(layer),
           plan_(plan),
           before_inputs_(layer.continuous ? 2 : 1),
-          waits_(layer.neurons.size()),
+          sources_left_(layer.neurons.size()),
           chain_(layer.neurons.size()) {
         find_readers();
         find_chains();
@@ -37,7 +37,7 @@ class TurnSearch {
     std::vector<Turn> turns() {
         turns_.reserve(plan_.order.size());
         for (const std::int64_t neuron : plan_.order)
-            if (waits_[at(neuron)] == 0) ready_.push_back(neuron);
+            if (sources_left_[at(neuron)] == 0) ready_.push_back(neuron);
         while (!ready_.empty()) {
             const std::size_t begin = turns_.size();
             take_groups();
@@ -51,7 +51,7 @@ class TurnSearch {
     }
 
   private:
-    /// Neurons of as many inputs, the most urgent first.
+    /// Neurons of as many inputs, those with the longest chain first.
     struct Alike {
         std::vector<std::int64_t> neurons;
         std::size_t taken = 0;
@@ -76,7 +76,7 @@ class TurnSearch {
         for (const std::int64_t neuron : plan_.order)
             for_each_source(neuron, [&](std::int64_t source) {
                 ++first_reader_[at(source) + 1];
-                ++waits_[at(neuron)];
+                ++sources_left_[at(neuron)];
             });
         for (std::size_t i = 1; i < first_reader_.size(); ++i)
             first_reader_[i] += first_reader_[i - 1];
@@ -102,7 +102,7 @@ class TurnSearch {
         return std::tuple(activation, aggregation, layer_.plastic && changes_[at(neuron)]);
     }
 
-    /// A group of each kind of what could be computed now. Some stay behind.
+    /// A group of each kind of what could be computed now. Some neurons wait.
     void take_groups() {
         std::ranges::stable_sort(ready_, {}, [this](std::int64_t neuron) {
             return std::pair(kind(neuron), -chain_[at(neuron)]);
@@ -118,7 +118,7 @@ class TurnSearch {
             begin = end;
         }
     }
-    /// Of one kind, the most urgent first.
+    /// Of one kind, those with the longest chain first.
     void take_group(std::span<const std::int64_t> neurons) {
         const auto [activation, aggregation, plastic] = kind(neurons.front());
         const bool sums = aggregation == NeuronAggregation::sum && !layer_.continuous;
@@ -134,10 +134,10 @@ class TurnSearch {
             else
                 alone.push_back(neuron);
         }
-        std::vector<std::int64_t> behind;
-        while (Alike* one = most_urgent([](const Alike&) { return true; })) {
+        std::vector<std::int64_t> waiting;
+        while (Alike* one = longest_of([](const Alike&) { return true; })) {
             const std::int64_t neuron = take(*one);
-            Alike* const other = most_urgent([&](const Alike& alike) {
+            Alike* const other = longest_of([&](const Alike& alike) {
                 return fit(&alike - by_inputs_.data(), one - by_inputs_.data());
             });
             if (other != nullptr && other > one)
@@ -145,18 +145,18 @@ class TurnSearch {
             else if (other != nullptr)
                 turns_.push_back({.first = neuron, .second = take(*other)});
             else
-                (chain_[at(neuron)] == longest_ ? alone : behind).push_back(neuron);
+                (chain_[at(neuron)] == longest_ ? alone : waiting).push_back(neuron);
         }
         const std::ptrdiff_t too_many =
-            std::max<std::ptrdiff_t>(std::ssize(behind) - max_behind, 0);
-        alone.insert(alone.end(), behind.begin(), behind.begin() + too_many);
-        ready_.insert(ready_.end(), behind.begin() + too_many, behind.end());
+            std::max<std::ptrdiff_t>(std::ssize(waiting) - max_waiting, 0);
+        alone.insert(alone.end(), waiting.begin(), waiting.begin() + too_many);
+        ready_.insert(ready_.end(), waiting.begin() + too_many, waiting.end());
         for (const std::int64_t neuron : alone) turns_.push_back({.first = neuron});
     }
-    /// Those with the most urgent neuron among those that pass a test, of equal ones those with the
-    /// most inputs.
+    /// Those whose first neuron has the longest chain among those that pass a test, of equal ones
+    /// those with more inputs.
     template <class Test>
-    Alike* most_urgent(Test passes) {
+    Alike* longest_of(Test passes) {
         Alike* best = nullptr;
         for (Alike& alike : by_inputs_)
             if (!alike.empty() && passes(alike) &&
@@ -168,13 +168,13 @@ class TurnSearch {
 
     void finish(std::int64_t neuron) {
         for (std::int64_t i = first_reader_[at(neuron)]; i < first_reader_[at(neuron) + 1]; ++i)
-            if (--waits_[at(readers_[at(i)])] == 0) ready_.push_back(readers_[at(i)]);
+            if (--sources_left_[at(readers_[at(i)])] == 0) ready_.push_back(readers_[at(i)]);
     }
 
     const Neurons& layer_;
     const NeuronPlan& plan_;
     std::int64_t before_inputs_;
-    std::vector<std::int64_t> waits_;  ///< For so many others that are not computed.
+    std::vector<std::int64_t> sources_left_;  ///< That are not computed.
     std::vector<std::int64_t>
         chain_;                  ///< Neurons, one after another, that wait for it, and itself.
     std::int64_t longest_ = 0;   ///< Of the chains that are left.

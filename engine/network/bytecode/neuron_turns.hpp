@@ -9,8 +9,8 @@ namespace cambrian {
 
 /// The order in which the neurons of a plan are computed: often two at a time, for a lane of a GPU
 /// that computes one alone waits for itself. A neuron that is not in the longest chain of those
-/// left may stay behind until another goes with it, so that neurons of one kind have as many groups
-/// as the longest chain has neurons.
+/// left may wait for another to go with, so that neurons of one kind have as many groups as the
+/// longest chain has neurons.
 class NeuronTurns {
   public:
     struct Turn {
@@ -32,12 +32,13 @@ class NeuronTurns {
     static constexpr std::int64_t words_of_two = 8;
     /// Whether two neurons that are not plastic have so few inputs that they go together: half of
     /// the words each or, where sums are all they compute, five and three.
+    /// @param inputs of the one that has more, if any has.
     /// @param before words before the inputs of each.
-    [[nodiscard]] static constexpr bool fit(std::int64_t most_inputs, std::int64_t fewest_inputs,
+    [[nodiscard]] static constexpr bool fit(std::int64_t inputs, std::int64_t fewer_inputs,
                                             std::int64_t before, bool sums) {
         constexpr std::int64_t half = words_of_two / 2;
-        if (before + most_inputs <= half) return true;
-        return sums && before + most_inputs == half + 1 && before + fewest_inputs <= half - 1;
+        if (before + inputs <= half) return true;
+        return sums && before + inputs == half + 1 && before + fewer_inputs <= half - 1;
     }
 
   private:

@@ -72,7 +72,7 @@ TEST(NeuronTurns, KeepPlasticNeuronsApart) {
         EXPECT_TRUE((first != 1 || second == none) && second != 1);
 }
 
-TEST(NeuronTurns, StayBehindUntilAnotherGoesWithThem) {
+TEST(NeuronTurns, WaitUntilAnotherGoesWithThem) {
     // 4 and 5 read the input; 3 reads 4, 2 reads 3, 1 reads the input: it goes with 3, for which
     // it is in time. 0 reads 1, 2 and 5.
     const Neurons layer = with_connections({{.source = 0, .target = 4},
@@ -187,7 +187,9 @@ TEST(NeuronTurns, OfRandomNetworks) {
         for (std::uint64_t i = 0; i < 200; ++i) {
             RandomStream rng(random_key(41, "neuron turns"), i);
             const auto [turns, groups, longest] = check(test::random_neurons(draw, rng));
-            if (&draw == &draws.front()) EXPECT_EQ(groups, longest) << "one kind, no group more";
+            if (&draw == &draws.front()) {
+                EXPECT_EQ(groups, longest) << "one kind, no group more";
+            }
         }
 }
 
@@ -223,7 +225,8 @@ TEST(NeuronTurns, OfAWideNetworkAreFoundSoon) {
     EXPECT_EQ(longest, 2U);
 }
 
-// Hundreds stay behind at every step of a long chain, and only so many are looked at again.
+// Beside a long chain, neurons of four inputs that fit no other: few wait, the others go alone at
+// once.
 TEST(NeuronTurns, OfAWideAndDeepNetworkAreFoundSoon) {
     std::vector<Neurons::Connection> connections;
     constexpr std::int64_t size = 4'000;
@@ -238,10 +241,11 @@ TEST(NeuronTurns, OfAWideAndDeepNetworkAreFoundSoon) {
         connections.push_back({.source = i == size + 1 ? 0 : i, .target = i});
     }
     connections.push_back({.source = 1 + 2 * size, .target = 0});
-    const auto [turns, groups, longest] =
-        check(with_connections(std::move(connections), 2 * size + 1));
+    const Neurons layer = with_connections(std::move(connections), 2 * size + 1);
+    const auto [turns, groups, longest] = check(layer);
     EXPECT_EQ(turns, static_cast<std::size_t>(2 * size + 1)) << "nobody goes with anybody";
     EXPECT_EQ(groups, longest);
+    EXPECT_EQ(std::ssize(groups_of(NeuronTurns(layer, NeuronPlan(layer)))[0]), size - 64 + 1);
 }
 
 }  // namespace cambrian::neuron_turns_test

@@ -40,6 +40,12 @@ const std::vector<NeuronDraw>& draws() {
     return all;
 }
 
+/// Whether the first instruction of a bytecode lies inside it and a capacity.
+bool first_fits(const std::vector<std::int32_t>& words, const BytecodeCapacity& capacity) {
+    const auto* instruction = reinterpret_cast<const BytecodeInstruction*>(words.data());
+    return fits(*instruction, static_cast<std::int64_t>(words.size()), capacity);
+}
+
 TEST(NeuronBytecode, EqualsTheGraphOfRandomNetworks) {
     const auto backend = make_cpu_backend({.math = Math::strict});
     std::size_t finite = 0;
@@ -123,8 +129,7 @@ TEST(NeuronBytecode, ATableThatReachesOutOfItsPlaceIsRefused) {
     std::vector<BytecodePacking> packings;
     const BytecodeCapacity capacity = BytecodeWriter().write(genome.blueprint, words, packings);
     const auto fit = [&](const std::vector<std::int32_t>& changed) {
-        const auto* instruction = reinterpret_cast<const BytecodeInstruction*>(changed.data());
-        return fits(*instruction, static_cast<std::int64_t>(changed.size()), capacity);
+        return first_fits(changed, capacity);
     };
     ASSERT_EQ(static_cast<BytecodeOp>(words[0]), BytecodeOp::neurons);
     ASSERT_TRUE(fit(words));
@@ -148,10 +153,7 @@ TEST(NeuronBytecode, ANeuronThatJoinsWhatIsNotLikeItIsRefused) {
     std::vector<BytecodePacking> packings;
     BytecodeCapacity capacity = BytecodeWriter().write(genome.blueprint, words, packings);
     capacity.neurons = NeuronSet::any;
-    const auto fit = [&] {
-        const auto* instruction = reinterpret_cast<const BytecodeInstruction*>(words.data());
-        return fits(*instruction, static_cast<std::int64_t>(words.size()), capacity);
-    };
+    const auto fit = [&] { return first_fits(words, capacity); };
     constexpr std::size_t first = bytecode_instruction_words + NeuronTable::head_words;
     constexpr std::size_t record = 4;
     constexpr auto joins = static_cast<std::int32_t>(NeuronTable::joins_mark);
@@ -175,10 +177,7 @@ TEST(NeuronBytecode, WhatIsNoPairOfHalvesOrOutsideTheSetIsRefused) {
     std::vector<std::int32_t> words;
     std::vector<BytecodePacking> packings;
     BytecodeCapacity capacity = BytecodeWriter().write(genome.blueprint, words, packings);
-    const auto fit = [&] {
-        const auto* instruction = reinterpret_cast<const BytecodeInstruction*>(words.data());
-        return fits(*instruction, static_cast<std::int64_t>(words.size()), capacity);
-    };
+    const auto fit = [&] { return first_fits(words, capacity); };
     constexpr std::size_t first = bytecode_instruction_words + NeuronTable::head_words;
     constexpr std::size_t half = NeuronTable::record_unit / 2;
     constexpr auto mark = static_cast<std::int32_t>(NeuronTable::half_mark);
@@ -221,10 +220,7 @@ TEST(NeuronBytecode, WhatIsNoUnevenPairIsRefused) {
     std::vector<std::int32_t> words;
     std::vector<BytecodePacking> packings;
     BytecodeCapacity capacity = BytecodeWriter().write(genome.blueprint, words, packings);
-    const auto fit = [&] {
-        const auto* instruction = reinterpret_cast<const BytecodeInstruction*>(words.data());
-        return fits(*instruction, static_cast<std::int64_t>(words.size()), capacity);
-    };
+    const auto fit = [&] { return first_fits(words, capacity); };
     constexpr std::size_t first = bytecode_instruction_words + NeuronTable::head_words;
     constexpr std::size_t second = first + 5;
     const std::int32_t head = words[first];
