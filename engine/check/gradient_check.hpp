@@ -24,7 +24,7 @@ struct CheckSettings {
 };
 
 /// What was found of one tensor. An error is the largest difference of two elements over the
-/// largest element of either side, at least a millionth of the largest slope of all tensors.
+/// largest element of either side, at least a ten-thousandth of the largest slope of all tensors.
 struct CheckedTensor {
     std::string name;  ///< "input", or as Network::weight_name.
     std::int64_t elements = 0;
@@ -50,7 +50,8 @@ struct CheckedPair {
 struct CheckReport {
     std::vector<CheckedTensor> tensors;
     /// Steps against the sequence in f64 (of a network with a state), then outputs and gradients of
-    /// each backend in f32 against f64.
+    /// each backend in f32 against f64: over the largest element, of gradients over a thousandth of
+    /// the largest of all of them at least.
     std::vector<CheckedPair> pairs;
     double bound = 0.0;  ///< Of the tensors.
 

@@ -74,9 +74,11 @@ Var add_weighted(const Outputs& outputs) {
     const std::vector<std::int64_t> ones(static_cast<std::size_t>(outputs.rows[0].rank()), 1);
     std::vector<Var> weighted;
     for (std::size_t i = 0; i < outputs.values.size(); ++i) {
-        const Var weight = slice(outputs.weights, -1, static_cast<std::int64_t>(i), 1);
-        weighted.push_back(outputs.values[i] *
-                           shape_rows(weight, 1, Shape(std::span<const std::int64_t>(ones))));
+        const Var weight = shape_rows(slice(outputs.weights, -1, static_cast<std::int64_t>(i), 1),
+                                      1, Shape(std::span<const std::int64_t>(ones)));
+        // A branch that is not chosen is left out whatever it gives: 0 times infinity is no number.
+        const Var none = constant(*weight.graph, 0.0);
+        weighted.push_back(select(less(none, weight), outputs.values[i], none) * weight);
     }
     return add_up({weighted, outputs.rows, {}});
 }

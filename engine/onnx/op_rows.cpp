@@ -40,6 +40,14 @@ void rsqrt(const NodeWriter& node, string_view /*operation*/) {
     node.give(node.add("Reciprocal", {node.add("Sqrt", {node.name()})}));
 }
 
+/// Beyond this angle they stay what they are there, see elementary.inl.
+void of_limited_angle(const NodeWriter& node, string_view operation) {
+    constexpr double largest_angle = 8192.0;
+    Builder& to = node.builder();
+    node.give(node.add(operation, {node.add("Clip", {node.name(), to.scalar(-largest_angle),
+                                                     to.scalar(largest_angle)})}));
+}
+
 /// ln(1 + x), exact near 0: ln(u) x / (u − 1) with u = 1 + x as it is rounded (Goldberg, "What
 /// Every Computer Scientist Should Know About Floating-Point Arithmetic", 1991, theorem 4).
 void log1p(const NodeWriter& node, string_view /*operation*/) {
@@ -302,8 +310,8 @@ constexpr std::array op_rows{
     OpRow{Op::sqrt, "Sqrt", same},
     OpRow{Op::rsqrt, "", rsqrt},
     OpRow{Op::reciprocal, "Reciprocal", same},
-    OpRow{Op::sin, "Sin", same},
-    OpRow{Op::cos, "Cos", same},
+    OpRow{Op::sin, "Sin", of_limited_angle},
+    OpRow{Op::cos, "Cos", of_limited_angle},
     OpRow{Op::tanh, "Tanh", same},
     OpRow{Op::sigmoid, "Sigmoid", same},
     OpRow{Op::erf, "Erf", same},

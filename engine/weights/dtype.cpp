@@ -91,14 +91,19 @@ Scaling affine_scale(const DtypeRow& format, const ScaleRule& rule, Group group)
     return scaling;
 }
 
-Scaling mean_scale(const DtypeRow&, const ScaleRule& rule, Group group) {
+double clipped_mean(const ScaleRule& rule, Group group) {
     const double mean = mean_magnitude(group) * rule.clip;
-    return with_scale(rule.power_of_two && mean > 0.0 ? std::ldexp(1.0, std::ilogb(mean)) : mean);
+    return rule.power_of_two && mean > 0.0 ? std::ldexp(1.0, std::ilogb(mean)) : mean;
 }
 
-Scaling binary_scale(const DtypeRow& format, const ScaleRule& rule, Group group) {
-    Scaling scaling = mean_scale(format, rule, group);
-    if (largest_magnitude(group) == 0.0) scaling.scale = 0.0F;
+Scaling mean_scale(const DtypeRow&, const ScaleRule& rule, Group group) {
+    return with_scale(clipped_mean(rule, group));
+}
+
+Scaling binary_scale(const DtypeRow&, const ScaleRule& rule, Group group) {
+    const double mean = clipped_mean(rule, group);
+    Scaling scaling = with_scale(mean);
+    if (static_cast<float>(mean) == 0.0F) scaling.scale = 0.0F;
     return scaling;
 }
 

@@ -51,8 +51,10 @@ Var newton(Var z, Var threshold, double power) {
 
 }  // namespace
 
-Var sparsemax(Var x) {
-    Graph& graph = *x.graph;
+Var sparsemax(Var logits) {
+    Graph& graph = *logits.graph;
+    // Of large logits sums and differences would lose what is below the largest one.
+    const Var x = logits - stop_gradient(reduce_max(logits, -1, true));
     const Var z = stop_gradient(x);
     const Var sorted = sort(z, -1, true).values;
     const Var ranks = cast(iota(graph, z.shape()[-1]), ValueType::real) + 1.0;

@@ -26,7 +26,10 @@ std::string_view Softmax::fault() const {
         return "variant is \"standard\", \"temperature\", \"grid\", \"hierarchical\", \"gumbel\", "
                "\"masked\", \"sparse\", \"entmax\", \"adaptive\" or \"mixture\"";
     if (const std::string_view text = temperature_fault(temperature); !text.empty()) return text;
-    if (!(alpha >= 1.0F && alpha <= 2.0F)) return "alpha is 1 to 2";
+    // Its power is 1 / (alpha - 1).
+    constexpr float least_above_softmax = 1.01F;
+    if (!(alpha == 1.0F || (alpha >= least_above_softmax && alpha <= 2.0F)))
+        return "alpha is 1, or from 1.01 to 2 (nearer to 1 floats do not tell it)";
     return row->fault(*this);
 }
 

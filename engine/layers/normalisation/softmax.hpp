@@ -47,7 +47,7 @@ struct Softmax {
         Field{"rows", &Softmax::rows, "of grid"},
         Field{"cols", &Softmax::cols, "of grid"},
         Field{"levels", &Softmax::levels, "of hierarchical"},
-        Field{"alpha", &Softmax::alpha, "of entmax, 1 to 2"},
+        Field{"alpha", &Softmax::alpha, "of entmax, 1 or from 1.01 to 2"},
         Field{"mask", &Softmax::mask, "of masked: one for each feature"},
         Field{"hard", &Softmax::hard, "of gumbel"},
         Field{"cutoffs", &Softmax::cutoffs, "of adaptive, ascending; the last is the classes"},

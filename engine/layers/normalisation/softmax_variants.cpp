@@ -14,6 +14,13 @@ Var over_temperature(const Softmax& layer, Var x) {
     return layer.temperature == 1.0F ? x : x * (1.0 / static_cast<double>(layer.temperature));
 }
 
+/// The same below the largest of the last axis, as far as floats tell it: low temperatures enlarge
+/// what rounding loses.
+Var below_largest(const Softmax& layer, Var x) {
+    if (layer.temperature == 1.0F) return x;
+    return over_temperature(layer, x - stop_gradient(reduce_max(x, -1, true)));
+}
+
 std::string_view no_fault(const Softmax&) {
     return {};
 }
@@ -32,7 +39,7 @@ ParameterSpec matrix(std::string name, std::int64_t out, std::int64_t in) {
 }
 
 Var build_standard(const Softmax& layer, Var x, const LayerOperands&) {
-    return softmax(over_temperature(layer, x));
+    return softmax(below_largest(layer, x));
 }
 
 std::string_view grid_fault(const Softmax& layer) {
@@ -43,8 +50,8 @@ std::int64_t grid_features(const Softmax& layer) {
     return layer.rows * layer.cols;
 }
 Var build_grid(const Softmax& layer, Var x, const LayerOperands&) {
-    const Var cells = shape_rows(over_temperature(layer, x), 1, {layer.rows, layer.cols});
-    return shaped(softmax(cells), x.shape());
+    const Var cells = shape_rows(x, 1, {layer.rows, layer.cols});
+    return shaped(softmax(below_largest(layer, cells)), x.shape());
 }
 
 std::string_view hierarchical_fault(const Softmax& layer) {
@@ -114,11 +121,11 @@ Var build_masked(const Softmax& layer, Var x, const LayerOperands&) {
 }
 
 Var build_sparse(const Softmax& layer, Var x, const LayerOperands&) {
-    return sparsemax(over_temperature(layer, x));
+    return sparsemax(below_largest(layer, x));
 }
 
 Var build_entmax(const Softmax& layer, Var x, const LayerOperands&) {
-    const Var logits = over_temperature(layer, x);
+    const Var logits = below_largest(layer, x);
     if (layer.alpha == 1.0F) return softmax(logits);
     if (layer.alpha == 2.0F) return sparsemax(logits);
     return entmax(logits, static_cast<double>(layer.alpha));

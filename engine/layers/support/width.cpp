@@ -1,6 +1,7 @@
 #include "cambrian/engine/layers/support/width.hpp"
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -92,12 +93,16 @@ void require_no_fault(std::string_view layer, std::string_view fault) {
 }
 
 std::string_view epsilon_fault(float epsilon) {
-    return std::isfinite(epsilon) && epsilon > 0.0F ? "" : "epsilon is a positive number";
+    return std::isfinite(epsilon) && epsilon >= std::numeric_limits<float>::min()
+               ? ""
+               : "epsilon is a positive number, 1.2e-38 at least";
 }
 
 std::string_view temperature_fault(float temperature) {
-    return std::isfinite(temperature) && temperature > 0.0F ? ""
-                                                            : "temperature is a positive number";
+    constexpr float least = 1e-15F;  // The inverse of its square is a float.
+    return std::isfinite(temperature) && temperature >= least
+               ? ""
+               : "temperature is a positive number, 1e-15 at least";
 }
 
 Var as_vectors(Var x, std::int64_t width, const Shape& row) {

@@ -2,11 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/layers/normalisation/softmax_variants.hpp"
 #include "cambrian/engine/layers/support/initial.hpp"
+#include "cambrian/engine/network/network.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 
 // Small known values of layers: what they start with, and what distributions they give.
@@ -54,7 +58,8 @@ TEST(InitialValues, DependOnTheActivationOfAWeight) {
     EXPECT_THAT(std::ranges::max(initial(halved)), FloatNear(std::sqrt(0.5F), 0.01F));
 }
 
-std::vector<double> applied(const Softmax& layer, const std::vector<double>& x) {
+std::vector<double> applied(const Softmax& layer, const std::vector<double>& x,
+                            Precision precision = Precision::f64) {
     Graph graph;
     const auto width = static_cast<std::int64_t>(x.size());
     std::vector<Var> parameters;
@@ -66,7 +71,7 @@ std::vector<double> applied(const Softmax& layer, const std::vector<double>& x) 
     }
     const Var input = graph.constant(Tensor(ValueType::real, {1, width}, x));
     graph.output(layer.build(input, {.parameters = parameters, .activations = {}, .row = {width}}));
-    return evaluate(*make_reference_backend(Precision::f64), graph, 1, {}).front().elements;
+    return evaluate(*make_reference_backend(precision), graph, 1, {}).front().elements;
 }
 
 TEST(SoftmaxVariants, GiveProbabilities) {
@@ -90,6 +95,73 @@ TEST(SoftmaxVariants, EntmaxIsTheKnownDistribution) {
     EXPECT_THAT(y,
                 ElementsAre(::testing::DoubleNear(0.815, 5e-4), ::testing::DoubleNear(0.162, 5e-4),
                             ::testing::DoubleNear(0.023, 5e-4), 0.0));
+}
+
+TEST(SoftmaxVariants, StayExactFarFromZero) {
+    for (Softmax layer :
+         {Softmax{.features = 4, .temperature = 0.25F}, Softmax{.variant = "sparse", .features = 4},
+          Softmax{.variant = "sparse", .features = 4, .temperature = 0.25F},
+          Softmax{.variant = "entmax", .features = 4, .temperature = 0.25F},
+          Softmax{.variant = "grid", .features = 4, .temperature = 0.25F, .rows = 2, .cols = 2}}) {
+        layer.resolve({4});
+        const std::vector<double> expected = applied(layer, {0.25, -0.5, 0.5, 0.125});
+        constexpr double far = 1 << 20;
+        const std::vector<double> found =
+            applied(layer, {far + 0.25, far - 0.5, far + 0.5, far + 0.125}, Precision::f32);
+        for (std::size_t i = 0; i < expected.size(); ++i)
+            EXPECT_NEAR(found[i], expected[i], 1e-6) << layer.variant << layer.temperature;
+    }
+}
+
+TEST(SoftmaxVariants, GridsScaleEachRowByItself) {
+    Softmax layer{.variant = "grid", .features = 4, .temperature = 0.5F, .rows = 2, .cols = 2};
+    const std::vector<double> y = applied(layer, {1, 2, 1e9, 1e9}, Precision::f32);
+    EXPECT_NEAR(y[1], 1.0 / (1.0 + std::exp(-2.0)), 1e-6);
+    EXPECT_NEAR(y[2], 0.5, 1e-6);
+}
+
+double probability_far_from_zero(double offset, Precision precision) {
+    Kmeans layer{.clusters = 3, .features = 2, .temperature = 1.0F};
+    Graph graph;
+    const std::array parameters{graph.constant(
+        Tensor(ValueType::real, {3, 2},
+               {offset + 1, offset, offset - 0.5, offset + 0.5, offset, offset - 1}))};
+    const Var x = graph.constant(Tensor(ValueType::real, {1, 2}, {offset + 0.25, offset + 0.125}));
+    graph.output(layer.build(x, {.parameters = parameters, .activations = {}, .row = {2}}));
+    return evaluate(*make_reference_backend(precision), graph, 1, {}).front().elements[0];
+}
+
+TEST(KmeansLayer, StaysExactFarFromZero) {
+    const double expected = probability_far_from_zero(0.0, Precision::f64);
+    EXPECT_NEAR(probability_far_from_zero(0.0, Precision::f32), expected, 1e-6);
+    EXPECT_NEAR(probability_far_from_zero(1 << 20, Precision::f32), expected, 1e-6);
+}
+
+TEST(ParallelLayer, LeavesOutBranchesThatAreNotChosen) {
+    const Network network(
+        blueprint_from_json(nlohmann::json::parse(
+                                R"({"layers": [{"type": "parallel", "combine": "filter", "top_k": 1,
+                            "branches": [{"type": "dense", "bias": false},
+                                         {"type": "dense", "bias": false, "activation": "cube"}],
+                            "gate": {"type": "dense", "bias": false}}]})"),
+                            1, 1));
+    Graph graph;
+    const auto constants = [&](ValueType type, const auto& numbers) {
+        const std::vector<double> all(numbers.begin(), numbers.end());
+        return graph.constant(Tensor(type, {std::ssize(all)}, all));
+    };
+    const NetworkOperands operands{constants(ValueType::real, std::array{1.0, 1.0, 1.0, -1.0}),
+                                   constants(ValueType::integer, network.activation_codes()),
+                                   constants(ValueType::boolean, network.enabled_flags())};
+    // The gate chooses the first branch; the cube is beyond floats.
+    const Var x = graph.constant(Tensor(ValueType::real, {1, 1}, {1e13}));
+    const Var y = network.apply(x, operands);
+    graph.output(y);
+    graph.output(gradient(sum_all(y), std::array{x})[0]);
+    const std::vector<Tensor> found =
+        evaluate(*make_reference_backend(Precision::f32), graph, 1, {});
+    EXPECT_FLOAT_EQ(static_cast<float>(found[0].elements[0]), 1e13F);
+    EXPECT_EQ(found[1].elements[0], 1.0);
 }
 
 TEST(SoftmaxVariants, EntmaxMeetsItsEnds) {

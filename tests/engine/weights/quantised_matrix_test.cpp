@@ -237,6 +237,7 @@ TEST(QuantisedMatrix, RowsWithoutAScaleBecomeZeros) {
     }
     // The scale of the least number is below every float.
     EXPECT_THAT(stored(Dtype::int8, {1, 2}, {0x1p-149F, 0.0F}), ElementsAre(0.0F, 0.0F));
+    EXPECT_THAT(stored(Dtype::binary, {1, 3}, {0x1p-149F, 0.0F, 0.0F}), ::testing::Each(0.0F));
 }
 
 TEST(QuantisedMatrix, InfinitiesAreLimitedAndNaNIsToldOrZero) {
