@@ -9,6 +9,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/core/random.hpp"
+#include "cambrian/engine/core/share.hpp"
 #include "cambrian/engine/io/csv/fill.hpp"
 #include "cambrian/engine/train/source.hpp"
 
@@ -19,12 +20,12 @@ namespace {
 /// Rows of a part: a share of all of them below 1, else a number.
 std::int64_t rows_of_part(double part, std::int64_t rows, const char* key) {
     if (part < 1.0) {
-        const double share = std::floor(part * static_cast<double>(rows));
-        if (part > 0.0 && share == 0.0)
+        const std::int64_t share = whole_share(part, rows);
+        if (part > 0.0 && share == 0)
             throw ConfigError(
                 fmt::format("split.{} is {} (of {} rows that is none) use a larger share, or 0",
                             key, part, rows));
-        return static_cast<std::int64_t>(share);
+        return share;
     }
     if (part != std::floor(part))
         throw ConfigError(fmt::format(

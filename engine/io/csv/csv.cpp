@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <unordered_map>
@@ -222,7 +223,12 @@ std::optional<double> csv_number(std::string_view cell) {
     if (cell.starts_with('+')) cell.remove_prefix(1);
     constexpr double largest = double{std::numeric_limits<float>::max()};
     double value = 0.0;
-    const auto [end, code] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+    auto [end, code] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+    if (code == std::errc::result_out_of_range) {
+        // Too small as well as too large, which only the older function tells apart.
+        value = std::strtod(std::string(cell).c_str(), nullptr);
+        code = std::errc();
+    }
     // Networks compute in f32: what is infinite there would spoil every fitness without a word.
     if (code != std::errc() || end != cell.data() + cell.size() || !(std::abs(value) <= largest))
         return std::nullopt;

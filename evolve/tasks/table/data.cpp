@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/share.hpp"
 
 namespace cambrian::evolve {
 namespace {
@@ -127,8 +128,7 @@ void split_by_order(const std::vector<NumberTable>& tables, const TableSettings&
                     TableData& data) {
     const std::size_t inputs = data.input_names.size();
     for (const NumberTable& table : tables) {
-        const auto tail = static_cast<std::int64_t>(
-            std::floor(settings.tail_fraction * static_cast<double>(table.rows)));
+        const std::int64_t tail = whole_share(settings.tail_fraction, table.rows);
         data.train.push_back(
             samples(table, 0, table.rows - tail, inputs, settings.time_offset, "training"));
         if (settings.tail_fraction > 0.0)
