@@ -109,7 +109,9 @@ class DatasetTask final : public Task, public LabelledTask {
         Objective result{.fitness = -terms.mean, .env_steps = {}, .per_sample = {}};
         if (has_accuracy(learning_.loss))
             result.accuracy = terms.right / max(terms.count, constant(context.graph, 1.0));
-        if (fitness_ == DatasetFitness::accuracy) result.fitness = *result.accuracy;
+        // Answers that are no numbers have a largest one, too.
+        if (fitness_ == DatasetFitness::accuracy)
+            result.fitness = select(is_finite(terms.mean), *result.accuracy, result.fitness);
         return result;
     }
 

@@ -73,6 +73,11 @@ Graph rollout_body(const Environment& environment, const ForwardModel& network,
 
     const StepResult reaction = network.step(environment.observe(state), memory, operands);
     const EnvironmentStep change = environment.step(state, reaction.output);
+    // 0, but where an output is no number. What an environment makes of that may look like success:
+    // the episode ends, and its return is no number, either.
+    const Var nothing = reduce_sum(reaction.output * 0.0, 1);
+    const Var answered = is_finite(nothing);
+    const Var reward = change.reward + nothing;
     CAMBRIAN_ASSERT(change.state.size() == state.size() && reaction.state.size() == memory.size());
 
     Freeze freeze(alive);
@@ -82,9 +87,9 @@ Graph rollout_body(const Environment& environment, const ForwardModel& network,
     for (const Var value : next) graph.output(value);
     for (std::size_t i = 0; i < memory.size(); ++i)
         graph.output(freeze(reaction.state[i], memory[i]));
-    graph.output(returns + select(alive, change.reward, constant(graph, 0.0)));
+    graph.output(returns + select(alive, reward, constant(graph, 0.0)));
     graph.output(steps + cast(alive, ValueType::integer));
-    graph.output(logical_and(alive, logical_not(change.done)));
+    graph.output(logical_and(alive, logical_and(answered, logical_not(change.done))));
     for (const Var value : next)
         if (records) graph.output(value);
     return graph;

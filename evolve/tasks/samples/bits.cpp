@@ -74,8 +74,12 @@ Objective BitsTask::build(const ObjectiveContext& context, Phase phase) const {
     // A quotient, for the share of all of them is exactly 1.
     const Var all = constant(context.graph, static_cast<double>(answers));
     const Var accuracy = count / all;
+    // What is no number is not above .5, which may be right: it makes the fitness none, either.
     if (phase == Phase::champion)
-        return {.fitness = accuracy, .env_steps = {}, .per_sample = {}, .accuracy = accuracy};
+        return {.fitness = accuracy + errors * 0.0,
+                .env_steps = {},
+                .per_sample = {},
+                .accuracy = accuracy};
     Var fitness = highest(phase) - errors * (highest(phase) / static_cast<double>(elements));
     if (bonus_ > 0.0) fitness = fitness + cast(equal(count, all), ValueType::real) * bonus_;
     return {.fitness = fitness, .env_steps = {}, .per_sample = {}, .accuracy = accuracy};

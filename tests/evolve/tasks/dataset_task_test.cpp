@@ -158,6 +158,9 @@ TEST_F(Dataset, FitnessMayBeTheShareOfRightAnswers) {
     genome.weights = {1, 1, -0.5F};
     const auto backend = make_cpu_backend({});
     EXPECT_EQ(testing::evaluate_one(*backend, *task, genome).fitness, 0.75);
+    // What is no number has a largest one, too.
+    genome.weights = {3e38F, 3e38F, -0.5F};
+    EXPECT_EQ(testing::evaluate_one(*backend, *task, genome).status, Status::non_finite);
     EXPECT_THAT(
         testing::message_of<ConfigError>([&] { (void)testing::standard_task(settings("mse")); }),
         HasSubstr("task.fitness is \"accuracy\""));

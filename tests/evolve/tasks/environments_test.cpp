@@ -104,6 +104,40 @@ TEST(Environments, GiveTheBitsOfTheReferenceOnTheCpu) {
     }
 }
 
+/// Infinity less infinity, whatever it sees.
+Genome without_an_answer(const Task& task) {
+    Genome genome = testing::genome_for(
+        task,
+        R"({"layers": [{"type": "dense", "out": 2, "activation": "square"}, {"type": "dense"}]})");
+    const auto outputs = static_cast<std::size_t>(task.signature().outputs);
+    std::ranges::fill(genome.weights, 0.0F);
+    const std::size_t head = genome.weights.size() - 3 * outputs;
+    genome.weights[head - 1] = genome.weights[head - 2] = 1e30F;  // biases of the first layer
+    for (std::size_t i = 0; i < outputs; ++i) {
+        genome.weights[head + 2 * i] = 1.0F;
+        genome.weights[head + 2 * i + 1] = -1.0F;
+    }
+    return genome;
+}
+
+TEST(Environments, AnswersThatAreNoNumbersEndAnEpisodeWithoutAReturn) {
+    const auto backend = make_cpu_backend({});
+    for (const std::string_view settings : environments) {
+        SCOPED_TRACE(settings);
+        const auto task = task_of(settings);
+        const Genome genome = without_an_answer(*task);
+        const Evaluation found = testing::evaluate_one(*backend, *task, genome);
+        EXPECT_EQ(found.status, Status::non_finite);
+        // The first step of each episode is its last.
+        EXPECT_LE(found.env_steps, 64U);
+        if (const std::optional<SolvedTest> solved = task->solved()) {
+            const Evaluation test =
+                testing::evaluate_one(*backend, *task, genome, {.phase = solved->phase});
+            EXPECT_FALSE(test.status == Status::ok && test.fitness >= solved->passes);
+        }
+    }
+}
+
 TEST(Environments, SayWhatSolvesThem) {
     const auto expect = [](std::string_view settings, double candidate, double passes) {
         SCOPED_TRACE(settings);
