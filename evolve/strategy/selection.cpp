@@ -158,9 +158,9 @@ std::vector<Member> with_immigrants(std::vector<Member> pool, std::span<const Me
                                     std::size_t most, bool extinct) {
     pool.resize(extinct ? 0 : pool.size());
     const std::vector<Member> arrived = newcomers(pool, immigrants, most);
-    pool.resize(std::min(pool.size(), most - arrived.size()));
     pool.insert(pool.end(), arrived.begin(), arrived.end());
     std::sort(pool.begin(), pool.end(), fitter);
+    pool.resize(std::min(pool.size(), most));
     return pool;
 }
 

@@ -314,6 +314,17 @@ void SpeciesStrategy::divide_births(std::span<Group* const> living) const {
         const auto parents = static_cast<std::uint64_t>(std::max(survivors, 1.0));
         state.parents = state.offspring == 0 ? 0 : std::max(parents, state.carried);
     }
+    // Where everybody lived on no child would be born: one gives way, but not the fittest of all.
+    std::uint64_t carried = 0;
+    for (const Group* group : living) {
+        carried += group->state.carried;
+    }
+    if (carried == size_ && size_ > 1) {
+        const auto others = [&](const Group* group) {
+            return group->state.carried - (group == *best ? 1 : 0);
+        };
+        --(*std::ranges::max_element(living, {}, others))->state.carried;
+    }
 }
 
 void SpeciesStrategy::choose_representatives(std::span<Group* const> living) const {
@@ -403,6 +414,9 @@ std::unique_ptr<Strategy> SpeciesStrategy::apply(std::span<const std::byte> byte
 std::unique_ptr<Strategy> SpeciesStrategy::receive(std::span<const Member> immigrants,
                                                    bool extinct) const {
     auto next = std::make_unique<SpeciesStrategy>(*this);
+    if (restarts_.just_now(generation_ - 1, selection_.restart_after)) {
+        return next;
+    }
     SpeciesPopulation& state = next->state_;
     if (extinct) {
         state.die_out();

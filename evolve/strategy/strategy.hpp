@@ -101,8 +101,9 @@ class Strategy {
     [[nodiscard]] virtual std::unique_ptr<Strategy> apply(
         std::span<const std::byte> decision) const = 0;
 
-    /// The same generation with parents from other islands, who take the places of the worst of its
-    /// own, or of all where these have died out. Throws ConfigError where a strategy takes none.
+    /// The same generation with parents from other islands, who take the places of those of its own
+    /// that are less fit, or of all where these have died out; none where it has just restarted.
+    /// Throws ConfigError where a strategy takes none.
     [[nodiscard]] virtual std::unique_ptr<Strategy> receive(std::span<const Member> immigrants,
                                                             bool extinct) const;
 

@@ -43,6 +43,19 @@ std::vector<SharedStructure> whole_founders(const VariationSettings& settings,
     return founders;
 }
 
+std::vector<std::vector<SharedStructure>> founders_of(
+    const VariationSettings& settings, const std::shared_ptr<const GenomeKind>& kind,
+    const std::vector<std::shared_ptr<const GenomeKind>>& of_islands) {
+    std::vector<std::vector<SharedStructure>> founders;
+    for (const auto& own : of_islands) {
+        founders.push_back(whole_founders(settings, *own));
+    }
+    if (founders.empty()) {
+        founders.push_back(whole_founders(settings, *kind));
+    }
+    return founders;
+}
+
 }  // namespace
 
 bool develops(const VariationSettings& settings) {
@@ -104,7 +117,7 @@ Variation::Variation(std::uint64_t seed, VariationSettings settings)
     : settings_(std::move(settings)),
       kind_(kind_or_volumetric(settings_.kind, settings_.mutation, settings_.splice, settings_)),
       kinds_(island_kinds(settings_)),
-      founders_(whole_founders(settings_, *kind_)),
+      founders_(founders_of(settings_, kind_, kinds_)),
       sample_key_(random_key(seed, "sample")),
       splice_key_(random_key(seed, "splice")),
       mutate_key_(random_key(seed, "mutate")) {
@@ -181,30 +194,33 @@ std::span<const float> Variation::initial_weights(BirthId birth) const {
                    : std::span<const float>();
 }
 
-const GenomeKind& Variation::kind_of(const Birth& birth) const {
-    return *(kinds_.empty() ? kind_ : kinds_.at(birth.island));
+const GenomeKind& Variation::kind_of(std::uint32_t island) const {
+    return *(kinds_.empty() ? kind_ : kinds_.at(island));
 }
 
-SharedStructure Variation::founder_structure(BirthId birth) const {
+SharedStructure Variation::founder_structure(BirthId birth, std::uint32_t island) const {
     RandomStream rng(sample_key_, birth);
-    return founder_structure(rng, birth);
+    return founder_structure(rng, birth, island);
 }
 
-SharedStructure Variation::founder_structure(RandomStream& rng, BirthId birth) const {
-    return settings_.initial ? founders_[settings_.initial->index_of(birth)]
-                             : kind_->found(rng, founders_.front(), birth);
+SharedStructure Variation::founder_structure(RandomStream& rng, BirthId birth,
+                                             std::uint32_t island) const {
+    const std::vector<SharedStructure>& own = founders_.at(kinds_.empty() ? 0 : island);
+    return settings_.initial ? own[settings_.initial->index_of(birth)]
+                             : kind_of(island).found(rng, own.front(), birth);
 }
 
 void Variation::found(const Birth& birth, ChildPlan& child) const {
     RandomStream rng(sample_key_, birth.id);
-    SharedStructure structure = founder_structure(rng, birth.id);
+    SharedStructure structure = founder_structure(rng, birth.id, birth.island);
+    const GenomeKind& kind = kind_of(birth);
     if (!settings_.initial || !settings_.initial->keeps_weights) {
-        kind_->draw_weights(rng, std::move(structure), child);
+        kind.draw_weights(rng, std::move(structure), child);
         return;
     }
     child.begin(std::move(structure));
     if (!settings_.initial->is_founder_itself(birth.id)) {
-        kind_->disturb(rng, child);
+        kind.disturb(rng, child);
     }
 }
 

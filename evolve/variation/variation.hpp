@@ -72,8 +72,8 @@ class Variation {
     /// Throws ShapeError when the founder does not build, ConfigError for an unknown layer type and
     /// for a network that no genome of the kind holds.
     Variation(std::uint64_t seed, VariationSettings settings);
-    /// Structure of the founder of a birth.
-    [[nodiscard]] SharedStructure founder_structure(BirthId birth) const;
+    /// Structure of the founder of a birth, on an island where these differ.
+    [[nodiscard]] SharedStructure founder_structure(BirthId birth, std::uint32_t island = 0) const;
     /// Works out how a child comes about, from the structures of its parents alone.
     /// @param parents in the order of birth.parents.
     void plan(const Birth& birth, std::span<const SharedStructure* const> parents,
@@ -103,13 +103,18 @@ class Variation {
 
   private:
     void found(const Birth& birth, ChildPlan& child) const;
-    [[nodiscard]] SharedStructure founder_structure(RandomStream& rng, BirthId birth) const;
-    [[nodiscard]] const GenomeKind& kind_of(const Birth& birth) const;
+    [[nodiscard]] SharedStructure founder_structure(RandomStream& rng, BirthId birth,
+                                                    std::uint32_t island) const;
+    [[nodiscard]] const GenomeKind& kind_of(std::uint32_t island) const;
+    [[nodiscard]] const GenomeKind& kind_of(const Birth& birth) const {
+        return kind_of(birth.island);
+    }
 
     VariationSettings settings_;
-    std::shared_ptr<const GenomeKind> kind_;                // of founders, too
+    std::shared_ptr<const GenomeKind> kind_;
     std::vector<std::shared_ptr<const GenomeKind>> kinds_;  // by island; empty: one of all
-    std::vector<SharedStructure> founders_;  // with all widths; of initial networks, or just one
+    /// By island, or of all: with all widths; of initial networks, or just one.
+    std::vector<std::vector<SharedStructure>> founders_;
     RandomKey sample_key_;
     RandomKey splice_key_;
     RandomKey mutate_key_;

@@ -315,6 +315,19 @@ TEST(SpeciesStrategy, BirthsAreAsManyAsThePopulationWhateverHappens) {
     }
 }
 
+TEST(SpeciesStrategy, SomebodyIsBornHoweverManyAreCarried) {
+    Shared subject =
+        after(make({.sharing = Sharing::plain, .elitism = 1000, .elitism_size = 1}), founders());
+    for (int generation = 0; generation < 5; ++generation) {
+        std::uint64_t carried = 0;
+        for (std::uint64_t position = 0; position < 10; ++position)
+            carried += subject->carries(position) ? 1U : 0U;
+        EXPECT_LT(carried, 10U);
+        EXPECT_GT(carried, 0U);
+        subject = after(subject, faithful(*subject));
+    }
+}
+
 TEST(SpeciesStrategy, MigrantsAreASpeciesUntilTheirChildrenShowWhoTheyAre) {
     const Shared subject = after(make({.sharing = Sharing::plain}), founders());
     const std::vector<Member> arriving{{107, 107, 9.0}, {103, 103, 2.0}, {108, 4, 6.0}};

@@ -61,6 +61,25 @@ TEST(NeatKind, FoundersShareAStructureAndDrawTheirWeights) {
     }
 }
 
+TEST(NeatKind, FoundersOfAnIslandAreOfItsSettings) {
+    VariationSettings settings{
+        .founder = neat_blueprint(3, 2), .limits = {}, .mutation = {}, .splice = {}};
+    settings.kind = neat_kind("{}", {.mutation = {}, .splice = {}, .limits = {}});
+    settings.islands.push_back({{}, {}, settings.kind});
+    settings.islands.push_back(
+        {{},
+         {},
+         neat_kind(R"({"initial_connection_rate": 0, "bias": {"mean": 20, "deviation": 0}})",
+                   {.mutation = {}, .splice = {}, .limits = {}})});
+    const Variation variation(3, settings);
+    const auto founder = [&](std::uint32_t island) {
+        return variation.materialise({5, Recipe::sample, {}, island}, {}).genome;
+    };
+    EXPECT_EQ(head_genes(founder(0)).connections.size(), 6U);
+    EXPECT_TRUE(head_genes(founder(1)).connections.empty());
+    EXPECT_THAT(founder(1).weights, ::testing::Each(20.0F));
+}
+
 Blueprint plastic_blueprint(std::int64_t in, std::int64_t out) {
     Neurons layer{.in = in, .out = out, .neurons = {}, .connections = {}};
     layer.plastic = true;
