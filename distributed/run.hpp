@@ -113,7 +113,9 @@ enum class Start : std::uint8_t {
 struct Reign {
     std::uint64_t epoch = 0;
     int rank = 0;
-    std::vector<int> dead{};  ///< Who coordinated before.
+    std::vector<int> dead{};  ///< Who coordinated before, since the job has begun.
+    /// The epoch in which the job has begun: every job in a directory has another one.
+    [[nodiscard]] std::uint64_t job() const { return epoch - dead.size(); }
     bool operator==(const Reign&) const = default;
 };
 
@@ -138,8 +140,9 @@ class CoordinatorLost : public Error {
     bool lock_excludes;
 };
 
-/// This rank coordinated, and another one does since: it was stopped, and its lock was lost. The
-/// run goes on without it, so nothing is written and nobody is told to stop.
+/// This rank coordinated, and another one does since: it was stopped, and its lock was lost. Or it
+/// was about to follow a dead one, and another job has. The run goes on without it, so nothing is
+/// written and nobody is told to stop.
 class Deposed : public Error {
   public:
     using Error::Error;
@@ -154,7 +157,8 @@ struct WorkerLimits;
 /// One rank of a run to its end, whatever becomes of the others: rank 0 coordinates first, and
 /// where the coordinator dies, another rank does, from the journal. Throws CoordinatorLost where
 /// the experiment wants no takeover, and where the lock of the run directory means nothing here and
-/// nobody else has followed after another lease and the tries of all ranks.
+/// nobody else has followed after another lease and the tries of all ranks; Deposed where another
+/// job goes on in the directory.
 /// @param coordinate calls run_coordinator when it is this rank's turn.
 void run_rank(Communicator& communicator, Backend& backend, const Experiment& experiment,
               Start start, const std::atomic<int>& interrupt, const WorkerLimits& limits,

@@ -349,7 +349,7 @@ std::optional<SharedIndividual> Coordinator::grown(const Generation& generation,
                                                    const Leader& leader) {
     const auto genome = genome_of(generation, leader);
     const auto here = genome ? scheduler_.on_host(*genome) : std::nullopt;
-    return here ? std::optional(scheduler_.grown(*here, leader.champion.generation)) : std::nullopt;
+    return here ? std::optional(scheduler_.grown(*here, leader.champion.origin)) : std::nullopt;
 }
 
 std::optional<Champion> Coordinator::fittest_member() {
@@ -364,8 +364,12 @@ std::optional<Champion> Coordinator::fittest_member() {
         return std::nullopt;
     }
     const std::uint64_t born = generation_of(best, newest, last_->generation);
-    return Champion{
-        scheduler_.grown(*genome, born), born, best.birth, best.origin, best.fitness, std::nullopt};
+    return Champion{scheduler_.grown(*genome, best.origin),
+                    born,
+                    best.birth,
+                    best.origin,
+                    best.fitness,
+                    std::nullopt};
 }
 
 bool Coordinator::judge_last() {
@@ -434,7 +438,8 @@ void Coordinator::commit(Generation&& generation, evolve::Decision decision,
     const auto columns = std::make_shared<const GenerationColumns>(
         GenerationColumns{std::move(generation.round), scheduler_.follower().newest(),
                           std::move(generation.results.scores),
-                          std::move(generation.results.details), std::move(generation.evaluators)});
+                          std::move(generation.results.details), std::move(generation.evaluators),
+                          champion_ ? std::optional(champion_->birth) : std::nullopt});
     write([this, columns, entry = std::move(entry), ranks, start]() mutable {
         reign_watch_->check();
         if (start) {

@@ -149,11 +149,8 @@ void Coordinator::restore(Checkpoint&& checkpoint, std::span<const JournalEntry>
     const std::size_t members = origins.size();
     if (!committed.empty()) {
         const SharedIndividual known = champion ? champion->genome : nullptr;
-        // What the same genome has learned in another generation is something else.
         const bool same = champion && committed.back().champion &&
-                          champion->origin == committed.back().champion->origin &&
-                          (!experiment_.learning.on() ||
-                           champion->generation == committed.back().champion->generation);
+                          champion->origin == committed.back().champion->origin;
         champion = committed.back().champion;
         if (champion && same) {
             champion->genome = known;
@@ -163,7 +160,7 @@ void Coordinator::restore(Checkpoint&& checkpoint, std::span<const JournalEntry>
     }
     Ancestry::Genomes made = scheduler_.make_again(ancestry, origins);
     if (champion && !champion->genome) {
-        champion->genome = scheduler_.grown(made.at(champion->origin), champion->generation);
+        champion->genome = scheduler_.grown(made.at(champion->origin), champion->origin);
     }
     Follower& follower = scheduler_.follower();
     follower.load(end->save(), std::vector<std::uint32_t>(members, own_rank_));

@@ -79,15 +79,21 @@ LoggedIndividual individual_of(const GenerationColumns& columns, std::size_t pos
     return logged;
 }
 
-/// Positions of those that the decision keeps, in their order.
+/// Positions of those that the decision keeps, and of the champion, in their order.
 std::vector<std::uint64_t> survivors(const GenerationColumns& columns) {
     const evolve::BirthId first = columns.round->strategy->first_birth();
     std::vector<std::uint64_t> positions;
-    for (const evolve::Member& member : columns.next->strategy->parent_pool()) {
-        // A strategy may keep what was born long ago.
-        if (member.birth >= first && member.birth - first < columns.scores.size()) {
-            positions.push_back(member.birth - first);
+    // What was born long ago may be kept, too.
+    const auto add = [&](evolve::BirthId birth) {
+        if (birth >= first && birth - first < columns.scores.size()) {
+            positions.push_back(birth - first);
         }
+    };
+    for (const evolve::Member& member : columns.next->strategy->parent_pool()) {
+        add(member.birth);
+    }
+    if (columns.champion) {
+        add(*columns.champion);
     }
     std::ranges::sort(positions);
     // Who migrates stays at home, too.

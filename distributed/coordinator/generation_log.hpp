@@ -30,6 +30,8 @@ struct GenerationColumns {
     evolve::Scores scores;
     BirthDetails details;
     std::vector<std::uint32_t> evaluators;  ///< Rank, or nobody.
+    /// Of the champion, which may have been born here without becoming a parent.
+    std::optional<evolve::BirthId> champion;
 };
 
 /// What a log holds besides the line of each generation.

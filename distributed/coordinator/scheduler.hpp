@@ -102,9 +102,10 @@ class Scheduler {
     [[nodiscard]] std::optional<std::vector<SharedIndividual>> on_host(
         std::vector<SharedIndividual> genomes);
     [[nodiscard]] std::optional<SharedIndividual> on_host(SharedIndividual genome);
-    /// What a genome on the host is like when it is evaluated in a generation: after learning,
-    /// where that is not inherited.
-    [[nodiscard]] SharedIndividual grown(SharedIndividual genome, std::uint64_t generation);
+    /// What a genome on the host was like when it was evaluated: after learning, where that is not
+    /// inherited.
+    /// @param origin the birth that made it.
+    [[nodiscard]] SharedIndividual grown(SharedIndividual genome, evolve::BirthId origin);
     /// Ancestry::make, with what individuals inherit of what was learned.
     [[nodiscard]] Ancestry::Genomes make_again(const Ancestry& ancestry,
                                                std::span<const evolve::BirthId> origins);

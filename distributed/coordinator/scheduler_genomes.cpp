@@ -216,10 +216,11 @@ void Scheduler::teach(std::vector<SharedIndividual>& genomes, std::uint64_t gene
     compute_->hand_over();
 }
 
-SharedIndividual Scheduler::grown(SharedIndividual genome, std::uint64_t generation) {
+SharedIndividual Scheduler::grown(SharedIndividual genome, evolve::BirthId origin) {
     std::vector<SharedIndividual> one{std::move(genome)};
     if (experiment_.learning.mode == evolve::LearningMode::baldwinian) {
-        teach(one, generation);
+        // What its fitness is of: it learned when it was born, not when it was carried over.
+        teach(one, origin / follower_.newest()->strategy->births());
     }
     return std::move(one.front());
 }

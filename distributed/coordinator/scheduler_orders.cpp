@@ -9,6 +9,13 @@
 // The coordinator's voice: orders.
 namespace cambrian::distributed {
 
+namespace {
+
+/// Share of a lease after which a silent rank gets no more shards: some of its heartbeats.
+constexpr double idle_silence = 0.5;
+
+}  // namespace
+
 void Scheduler::feed_workers() {
     // In turns: nobody waits for a first shard while others get a second.
     while (!eager_.empty() && !interrupted()) {
@@ -38,6 +45,11 @@ bool Scheduler::feed(int rank) {
 std::optional<Scheduler::Assignment> Scheduler::next_shard_of_worker(int rank) {
     Peer& worker = peer(rank);
     if (!serving(worker) || worker.room == 0 || !has_room(rank)) {
+        return std::nullopt;
+    }
+    // It may have died with another one: what that one had would wait for a second lease.
+    const double silence = seconds_of(Clock::now() - worker.heard);
+    if (silence > idle_silence * experiment_.distribution.lease_seconds) {
         return std::nullopt;
     }
     const auto given = next_shard(rank, lease_end());

@@ -28,11 +28,23 @@ constexpr std::chrono::milliseconds turn{150};
 constexpr std::chrono::milliseconds longest_turns{1000};
 constexpr std::chrono::milliseconds patience{25};
 
+/// Whether one reign comes after another. Throws Deposed where it is that of another job, whose
+/// ranks have the same numbers.
+bool follows(const Reign& reign, const Reign& former, const fs::path& directory) {
+    if (reign.epoch > former.epoch && reign.job() != former.job()) {
+        throw Deposed(fmt::format(
+            "{} belongs to another job (it has begun there in epoch {}, after rank {} of this one "
+            "had died) this rank ends; what was committed is the other's to go on with",
+            directory.string(), reign.job(), former.rank));
+    }
+    return reign.epoch > former.epoch;
+}
+
 /// Takes the reign where the lock is free and nobody has taken it before.
 std::optional<Reign> try_to_follow(const fs::path& directory, const Reign& former, int rank) {
     try {
         const RunLock lock(directory);
-        if (const auto other = read_reign(directory); other && other->epoch > former.epoch) {
+        if (const auto other = read_reign(directory); other && follows(*other, former, directory)) {
             return other;
         }
         Reign own{former.epoch + 1, rank, former.dead};
@@ -47,9 +59,9 @@ std::optional<Reign> try_to_follow(const fs::path& directory, const Reign& forme
 /// Who has followed already.
 std::optional<Reign> successor_of(const Reign& former, const fs::path& directory, int size) {
     const auto reign = read_reign(directory);
-    const bool follows =
-        reign && reign->epoch > former.epoch && reign->rank < size && reign->rank >= 0;
-    return follows ? reign : std::nullopt;
+    const bool known =
+        reign && follows(*reign, former, directory) && reign->rank < size && reign->rank >= 0;
+    return known ? reign : std::nullopt;
 }
 
 }  // namespace

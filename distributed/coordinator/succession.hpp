@@ -42,6 +42,7 @@ class ReignWatch {
 /// While the lock is held the coordinator lives, stopped or cut off, and all wait for it; `say` is
 /// told so once. With `kill_stopped` its process is killed where it is stopped on this host.
 /// Returns the former reign where the coordinator speaks again, and nothing when interrupted.
+/// Throws Deposed where another job has begun in the directory.
 [[nodiscard]] std::optional<Reign> await_successor(
     const std::filesystem::path& directory, Communicator& communicator, const Reign& former,
     const std::atomic<int>& interrupt, const std::function<void(const std::string&)>& say,

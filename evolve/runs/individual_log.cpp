@@ -19,6 +19,9 @@ std::filesystem::path individual_log_in(const std::filesystem::path& directory) 
     std::filesystem::path file = directory / individuals_name;
     std::error_code missing;
     if (std::filesystem::exists(file, missing)) return file;
+    if (!std::filesystem::is_directory(directory, missing))
+        throw InputError("there is no run in " + directory.string() +
+                         " (no such directory) name the directory of a run");
     throw InputError(file.string() +
                      " is not there (log.individuals is none, or nothing was run) set "
                      "log.individuals to survivors or all, and go on with the run");

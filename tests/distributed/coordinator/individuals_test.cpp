@@ -5,10 +5,12 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "cambrian/distributed/coordinator/generation_log.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/tests/distributed/support/run_support.hpp"
 
 // individuals.cmb and islands.csv of whole runs.
@@ -125,6 +127,30 @@ TEST(Individuals, SurvivorsAreThoseThatTheDecisionKeeps) {
         EXPECT_LT(fs::file_size(own / "kept" / individuals_name),
                   fs::file_size(own / "all" / individuals_name));
     }
+}
+
+/// Where all give way to founders in a generation, its best may be the champion by validation.
+TEST(Individuals, TheChampionIsLoggedAlsoWhereNobodyBecomesAParent) {
+    const TemporaryDirectory place;
+    std::size_t alone = 0;
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+        Experiment experiment = callback_experiment(
+            {},
+            evolve::standard_tasks().make(
+                nlohmann::json::parse(R"({"type": "cart_pole", "episodes": 1, "steps": 30})"), {}));
+        experiment.seed = seed;
+        experiment.population.size = 24;
+        experiment.stop = {.generations = 8};
+        experiment.validation.every = 1;
+        experiment.selection.restart_after = 1;
+        const fs::path directory = place.path() / std::to_string(seed);
+        const Generations kept = run(experiment, directory, LoggedIndividuals::survivors);
+        const BirthId champion = read_network(directory / "best.cmb").birth;
+        const std::vector<LoggedIndividual>& survivors = kept.at(champion / 24);
+        EXPECT_EQ(std::ranges::count(survivors, champion, &LoggedIndividual::id), 1) << seed;
+        alone += survivors.size() == 1 ? 1 : 0;
+    }
+    EXPECT_GT(alone, 0U);
 }
 
 TEST(Individuals, WhomIsLoggedChangesNoOtherByte) {

@@ -131,6 +131,25 @@ INSTANTIATE_TEST_SUITE_P(Modes, LearningRun,
                                  static_cast<std::size_t>(instance.param)));
                          });
 
+/// Mini-batches of learning are drawn anew in each generation: a champion that was carried over
+/// keeps what it learned when it was born, which its fitness is of.
+TEST(LearnedChampion, HasTheFitnessOfWhatItLearned) {
+    const TemporaryDirectory place;
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+        Experiment experiment = learning_experiment(LearningMode::baldwinian);
+        experiment.seed = seed;
+        experiment.stop.generations = 10;
+        experiment.validation.every = 1;
+        const auto directory = place.path() / std::to_string(seed);
+        static_cast<void>(results(experiment, directory, {}));
+        const NetworkFile best = read_network(directory / "best.cmb");
+        const auto backend = make_cpu_backend({.threads = 1});
+        evolve::Evaluator evaluator(*backend, *experiment.task, experiment.seed);
+        const std::vector<const evolve::Genome*> one{&best.genome};
+        EXPECT_NEAR(evaluator.evaluate(one, {}).front().fitness, best.fitness, 1e-6) << seed;
+    }
+}
+
 TEST(LearningSettings, WhatIsLearnedElsewhereCannotBeMadeHere) {
     Experiment experiment = learning_experiment(LearningMode::lamarckian);
     experiment.distribution.exchange = Exchange::genomes;

@@ -375,6 +375,29 @@ TEST(Succession, CoordinatorThatSpeaksAgainGoesOn) {
               former);
 }
 
+TEST(Succession, NobodyFollowsWhoIsOfAnotherJob) {
+    const TemporaryDirectory place;
+    RecordedNetwork network(3);
+    Communicator communicator = network.communicator(1);
+    const std::atomic<int> interrupt{0};
+    const Reign former{4, 0, {}};
+    const auto follow = [&](const Reign& other, bool lock_excludes) {
+        write_reign(place.path(), other);
+        return lock_excludes
+                   ? await_successor(
+                         place.path(), communicator, former, interrupt, [](const auto&) {}, true)
+                   : await_other_successor(place.path(), communicator, former, interrupt, 0.1);
+    };
+    for (const bool excludes : {true, false}) {
+        // A job that began since, and one of it that has followed its own dead.
+        for (const Reign& other : {Reign{5, 0, {}}, Reign{6, 1, {0}}, Reign{9, 2, {0, 1}}})
+            EXPECT_THROW(static_cast<void>(follow(other, excludes)), Deposed) << other.epoch;
+        // Of this job.
+        for (const Reign& other : {Reign{5, 1, {0}}, Reign{6, 2, {0, 1}}})
+            EXPECT_EQ(follow(other, excludes), other);
+    }
+}
+
 TEST(Succession, OnlyOneFollows) {
     const TemporaryDirectory place;
     for (std::uint64_t epoch = 1; epoch < 20; ++epoch) {
