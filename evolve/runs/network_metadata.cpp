@@ -146,8 +146,8 @@ void read_key(const Metadata& metadata, std::string_view key, std::string_view s
     try {
         read(json_text::parse(found->second));
         return;
-    } catch (const nlohmann::json::exception& error) {
-        why = error.what();
+    } catch (const nlohmann::json::exception&) {
+        why = "a value is missing, or of another kind than it should be";
     } catch (const ContractViolation& error) {
         why = error.what();
     } catch (const Error& error) {

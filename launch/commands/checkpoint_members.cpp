@@ -90,4 +90,12 @@ CheckpointMembers read_checkpoint_members(const CommandContext& context, const s
     return result;
 }
 
+void require_members(std::size_t members, const std::string& path) {
+    if (members == 0)
+        throw InputError(fmt::format(
+            "{} holds no network (it was written before anything was told, or at a restart) use "
+            "another checkpoint of the run",
+            path));
+}
+
 }  // namespace cambrian::launch

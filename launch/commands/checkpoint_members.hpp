@@ -33,4 +33,7 @@ struct CheckpointMembers {
 [[nodiscard]] CheckpointMembers read_checkpoint_members(const CommandContext& context,
                                                         const std::string& path);
 
+/// Throws InputError where a checkpoint of which networks are asked for has none.
+void require_members(std::size_t members, const std::string& path);
+
 }  // namespace cambrian::launch

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 
 #include "cambrian/engine/core/error.hpp"
@@ -19,6 +22,25 @@ void refuse_input_as_output(const std::string& output, std::initializer_list<std
                 "{} would replace what it is made of ({} is the same file) name another", output,
                 input));
     }
+}
+
+void refuse_file_of_run(const std::string& output) {
+    namespace fs = std::filesystem;
+    std::error_code none;
+    const fs::path file = fs::canonical(output, none);
+    if (none || !fs::is_regular_file(file, none)) return;
+    const fs::path folder = file.parent_path();
+    if (!fs::exists(folder / "status.json", none) || !fs::exists(folder / "config.json", none))
+        return;
+    static constexpr std::array<std::string_view, 4> logs{"generations.csv", "timings.csv",
+                                                          "species.csv", "islands.csv"};
+    const bool written = file.extension() == ".cmb" || file.extension() == ".json" ||
+                         std::ranges::find(logs, file.filename().string()) != logs.end();
+    if (written)
+        throw ConfigError(
+            fmt::format("{} would be replaced (it is a file of the run in {}) name "
+                        "another",
+                        output, folder.string()));
 }
 
 }  // namespace cambrian::launch

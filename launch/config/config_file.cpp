@@ -206,6 +206,10 @@ std::string expanded_text(const std::string& text, const std::string& key, std::
                                 "${{NAME}}",
                                 origins.of(key), key, shortened(text)));
             const std::string name = text.substr(i + 2, end - i - 2);
+            if (name.empty())
+                throw ConfigError(
+                    fmt::format("{}: {} is \"{}\" (\"${{}}\" names no variable) write ${{NAME}}",
+                                origins.of(key), key, shortened(text)));
             const std::optional<std::string> value = environment(name);
             if (!value)
                 throw ConfigError(

@@ -16,6 +16,7 @@
 #include "cambrian/engine/train/optimizer.hpp"
 #include "cambrian/launch/config/network_reader.hpp"
 #include "cambrian/launch/config/schema_validator.hpp"
+#include "cambrian/launch/config/vain_settings.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -412,6 +413,8 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     check_plugins(json, experiment.plugins);
     settle_insertion(config, experiment);
     experiment.notes.insert(experiment.notes.end(), founder.notes.begin(), founder.notes.end());
+    for (std::string& note : vain_settings(config, schema))
+        experiment.notes.push_back(std::move(note));
     if (const auto& initial = experiment.variation.initial;
         initial && initial->genomes.size() > experiment.population.size)
         experiment.notes.push_back(

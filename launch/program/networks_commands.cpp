@@ -1,6 +1,7 @@
 #include "cambrian/engine/models/model_files.hpp"
 #include "cambrian/engine/text/chat/chat_template.hpp"
 #include "cambrian/launch/program/command_line.hpp"
+#include "cambrian/launch/program/number_options.hpp"
 
 // Options of the commands of the room launch/commands/networks.
 namespace cambrian::launch {
@@ -38,12 +39,14 @@ void CommandLine::add_evaluate() {
                  "accuracy, precision, recall, f1, log loss, Brier, confusion, calibration");
     sub.add_flag("--json", evaluate_.json, "Print JSON, with every metric");
     add_ensemble(sub, evaluate_.ensemble, evaluate_.weights);
-    sub.add_option("--pairs", evaluate_.pairs,
-                   "Print so many pairs of networks that are right on different rows")
-        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}));
+    CLI::Option* pairs =
+        sub.add_option("--pairs", evaluate_.pairs,
+                       "Print so many pairs of networks that are right on different rows")
+            ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}));
     sub.add_option("--coverage", evaluate_.coverage,
                    "Of --pairs: the least share of rows that one of the two answers right")
-        ->check(CLI::Range(0.0, 1.0));
+        ->check(CLI::Range(0.0, 1.0))
+        ->needs(pairs);
     sub.add_option("--episodes", evaluate_.episodes, "Episodes, where the task has episodes")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
     sub.add_option("--config", evaluate_.config, "Evaluate on the task of this config");
@@ -211,7 +214,7 @@ void CommandLine::add_grouping(CLI::App& sub) {
         sub.add_option("--group", compare_.group,
                        "Groups that are merged while they are at most so far from each other")
             ->type_name("DISTANCE")
-            ->check(CLI::NonNegativeNumber)
+            ->check(nonnegative_number())
             ->excludes(clusters);
     sub.add_option("--groups", compare_.groups, "So many groups, the nearest merged first")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}))
@@ -231,10 +234,10 @@ void CommandLine::add_graft(CLI::App& sub) {
                    "Grafts: the slot of A that gets a layer of B; without it both networks as "
                    "a whole, side by side")
         ->type_name("SLOT")
-        ->check(CLI::NonNegativeNumber);
+        ->check(nonnegative_number());
     sub.add_option("--from", splice_.from, "Grafts: the slot of B; else that of --at")
         ->type_name("SLOT")
-        ->check(CLI::NonNegativeNumber);
+        ->check(nonnegative_number());
     sub.add_option("--combine", splice_.combine,
                    "graft: concat begins as A alone, average and filter as the mean; else "
                    "average")
@@ -274,11 +277,7 @@ void CommandLine::add_splice() {
     sub.add_option("--split", splice_.split, "point: share of the fitter parent")
         ->capture_default_str()
         ->check(CLI::Range(0.0F, 1.0F));
-    sub.add_option("--seed", splice_.seed, "Key of the random numbers")
-        ->capture_default_str()
-        ->check([](const std::string& text) {
-            return text.starts_with("-") ? text + " is negative" : std::string();
-        });
+    sub.add_option("--seed", splice_.seed, "Key of the random numbers")->capture_default_str();
     sub.add_option("--fitness", splice_.fitness,
                    "Fitness of A and of B; else that of the files, unknown as equal")
         ->expected(2)
@@ -351,7 +350,7 @@ void CommandLine::add_convert() {
         ->allow_extra_args(false)
         ->type_name("FROM=TO");
     sub.add_option("--seed", convert_.seed, "Key of the weights of a .json; else 1")
-        ->check(CLI::NonNegativeNumber);
+        ->check(nonnegative_number());
 }
 
 void CommandLine::add_tokenize() {
@@ -415,7 +414,7 @@ void CommandLine::add_tokenize() {
     sub.add_option("--least-count", tokenize_.least_count,
                    "--train: pairs of bpe that stand more rarely stay apart")
         ->capture_default_str()
-        ->check(CLI::PositiveNumber)
+        ->check(positive_number())
         ->needs(train);
     sub.add_option("--special-tokens", tokenize_.special,
                    "--train: names of special tokens, which get the last ids")
@@ -434,7 +433,7 @@ void CommandLine::add_convert_model(CLI::App& sub) {
     sub.add_option("--shard-size", convert_.shard_bytes,
                    "Most bytes of a file in a folder written, such as 2GB; else 5GB")
         ->transform(CLI::AsSizeValue(true))
-        ->check(CLI::PositiveNumber);
+        ->check(positive_number());
     sub.add_option("--with", convert_.model.fields,
                    "What names and shapes do not tell: a field of all layers that have it, or "
                    "of one module (repeatable)")
@@ -455,7 +454,7 @@ void CommandLine::add_convert_model(CLI::App& sub) {
         ->check(CLI::IsMember({"pre_norm", "plain"}));
     sub.add_option("--input", convert_.model.input, "Extents of what enters, such as 3,32,32")
         ->delimiter(',')
-        ->check(CLI::PositiveNumber);
+        ->check(positive_number());
 }
 
 void CommandLine::add_check() {
@@ -478,11 +477,11 @@ void CommandLine::add_check() {
     sub.add_flag("--all", check_.all, "Check every element")->excludes(samples);
     sub.add_option("--bound", check.bound, "Largest relative error of a gradient in f64")
         ->capture_default_str()
-        ->check(CLI::PositiveNumber);
+        ->check(positive_number());
     sub.add_option("--backend-bound", check.backend_bound,
                    "Largest relative error of the backend in f32")
         ->capture_default_str()
-        ->check(CLI::PositiveNumber);
+        ->check(positive_number());
     sub.add_option("--step", check.step, "Of differences, times max(1, |value|)")
         ->capture_default_str()
         ->check(CLI::Range(1e-12, 1.0));

@@ -15,6 +15,7 @@
 #include "cambrian/launch/main.hpp"
 #include "cambrian/launch/process.hpp"
 #include "cambrian/launch/program/command_line.hpp"
+#include "cambrian/launch/program/number_options.hpp"
 
 namespace cambrian::launch {
 
@@ -65,6 +66,8 @@ CommandLine::CommandLine(const CommandContext& context)
     add_registry();
     add_completion();
     add_manual();
+    for (CLI::App* command : app_.get_subcommands([](const CLI::App*) { return true; }))
+        check_numbers(*command);
 }
 
 int CommandLine::run(std::vector<std::string> arguments) {

@@ -18,6 +18,7 @@
 #include "cambrian/launch/config/network_reader.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
 #include "cambrian/launch/process.hpp"
+#include "cambrian/launch/program/number_options.hpp"
 #include "cambrian/launch/scaling/scaling_run.hpp"
 
 namespace cambrian::launch {
@@ -76,6 +77,7 @@ void add_options(CLI::App& app, ScalingOptions& options) {
     const CLI::AsNumberWithUnit rate(std::map<std::string, double>{
         {"B", 1.0}, {"MB", 1e6}, {"GB", 1e9}, {"Mbit", 1.25e5}, {"Gbit", 1.25e8}});
     const CLI::Range positive(1, 1000000);
+    const CLI::Range time(0.0, 86400.0);
     app.add_option("--ranks", options.ranks, "Numbers of ranks to simulate, such as 64,1024")
         ->delimiter(',')
         ->check(CLI::Range(1, 65536));
@@ -83,7 +85,8 @@ void add_options(CLI::App& app, ScalingOptions& options) {
     app.add_option("--population", options.population, "Individuals, however many the ranks are")
         ->check(positive);
     app.add_option("--cost", options.price.seconds, "Mean time of one evaluation, such as 1ms")
-        ->transform(seconds);
+        ->transform(seconds)
+        ->check(time);
     app.add_option("--cost-spread", options.price.spread,
                    "Standard deviation of that time, as a part of it (lognormal)")
         ->check(CLI::Range(0.0, 100.0));
@@ -106,16 +109,20 @@ void add_options(CLI::App& app, ScalingOptions& options) {
     app.add_option("--directory", options.directory, "Keep the run directories there")
         ->type_name("DIRECTORY");
     app.add_option("--latency", options.costs.latency, "Between two links, such as 2us")
-        ->transform(seconds);
+        ->transform(seconds)
+        ->check(time);
     app.add_option("--bandwidth", options.costs.bandwidth,
                    "Of the link of a rank, in a second, such as 10GB or 100Gbit")
-        ->transform(rate);
+        ->transform(rate)
+        ->check(CLI::Range(1.0, 1e15));
     app.add_option("--per-message", options.costs.per_message,
                    "Work of the communication library for a message, at both ends")
-        ->transform(seconds);
+        ->transform(seconds)
+        ->check(time);
     app.add_option("--late-wakeup", options.costs.late_wakeup,
                    "How much later than it wanted to a rank wakes that sleeps between messages")
-        ->transform(seconds);
+        ->transform(seconds)
+        ->check(time);
     app.add_option("--processors", options.costs.processors,
                    "Processors that all ranks share for all but evaluations; 0: each has its own")
         ->check(CLI::Range(0, 65536));
@@ -252,6 +259,7 @@ int run_scaling(const std::vector<std::string>& arguments, std::ostream& out, st
         "long.",
         "cambrian_scaling");
     add_options(app, options);
+    check_numbers(app);
     app.footer(
         "Examples:\n"
         "  cambrian_scaling --ranks 64,1024 --cost 1ms\n"

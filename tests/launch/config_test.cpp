@@ -360,6 +360,33 @@ TEST(Experiment, AFullGridIsSaidToTakeNoLayers) {
         EXPECT_TRUE(experiment(full, {remedy}).notes.empty()) << remedy;
 }
 
+TEST(Experiment, KeysThatNothingReadsAreTold) {
+    const auto notes = [](const std::vector<std::string>& overrides) {
+        return experiment(minimal(), overrides).notes;
+    };
+    using testing::ElementsAre;
+    EXPECT_THAT(notes({"species.threshold=1", "species.target=3"}),
+                ElementsAre("species.threshold, species.target do nothing: strategy.type is "
+                            "\"elite\""));
+    EXPECT_THAT(notes({"age_layers.gap=3"}),
+                ElementsAre("age_layers.gap does nothing: strategy.type is \"elite\""));
+    EXPECT_THAT(notes({"selection.tournament_size=9"}),
+                ElementsAre("selection.tournament_size does nothing: selection.type is "
+                            "\"truncation\""));
+    EXPECT_THAT(notes({"islands.every=7"}),
+                ElementsAre("islands.every does nothing: islands.count is 1"));
+    EXPECT_THAT(notes({"learning.steps=7"}),
+                ElementsAre("learning.steps does nothing: learning.mode is \"off\""));
+    EXPECT_THAT(notes({"complexity.patience=7"}),
+                ElementsAre("complexity.patience does nothing: complexity.ceiling is 0"));
+    for (const std::vector<std::string>& read : std::vector<std::vector<std::string>>{
+             {"species.threshold=1", "strategy.type=species"},
+             {"age_layers.gap=3", "strategy.type=age_layers"},
+             {"selection.tournament_size=9", "selection.type=tournament"},
+             {"islands.every=7", "islands.count=2"}})
+        EXPECT_TRUE(notes(read).empty()) << read.front();
+}
+
 TEST(Experiment, GivesFieldsToNewLayers) {
     const auto given = [](const std::string& layers) {
         return experiment(minimal(), {"mutation.layers=" + layers}).variation.mutation.layers;

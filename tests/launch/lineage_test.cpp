@@ -81,7 +81,7 @@ TEST(Lineage, UnknownBirthsAreRefused) {
     EXPECT_THAT(unknown.err, HasSubstr("birth 99999 is not in"));
     const Result nothing = run({"lineage", directory.file("nothing")});
     EXPECT_EQ(nothing.code, 3);
-    EXPECT_THAT(nothing.err, HasSubstr("individuals.cmb is not there"));
+    EXPECT_THAT(nothing.err, HasSubstr("there is no run in"));
 }
 
 TEST(Extract, WritesTheFittestOfACheckpoint) {

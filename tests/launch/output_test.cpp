@@ -53,6 +53,55 @@ TEST_F(Output, NeverReplacesAnInput) {
     EXPECT_EQ(test::content(best_), network);
 }
 
+TEST_F(Output, NeverReplacesAFileOfARun) {
+    const std::string run_directory = directory_.file("run-xor");
+    const std::string link = directory_.file("link.csv");
+    fs::create_symlink("run-xor/best.cmb", link);
+    for (const auto& entry : fs::directory_iterator(run_directory)) {
+        const std::string file = entry.path().string();
+        if (!entry.path().has_extension() || entry.path().extension() == ".log") continue;
+        const std::string before = test::content(file);
+        for (const std::vector<std::string>& arguments :
+             std::vector<std::vector<std::string>>{{"report", run_directory, "-o", file},
+                                                   {"individuals", run_directory, "--csv", file},
+                                                   {"lineage", run_directory, "--csv", file},
+                                                   {"compare", run_directory, "--csv", file}}) {
+            const Result result = run(arguments);
+            EXPECT_EQ(result.code, 2) << arguments.front() << ' ' << file << result.out;
+            EXPECT_THAT(result.err, HasSubstr("name another")) << arguments.front() << ' ' << file;
+        }
+        EXPECT_EQ(test::content(file), before) << file;
+    }
+    EXPECT_EQ(run({"lineage", run_directory, "--csv", link}).code, 2);
+    // What such a command has written it replaces.
+    for (int times = 0; times < 2; ++times)
+        EXPECT_EQ(run({"individuals", run_directory, "--csv", run_directory + "/all.csv"}).code, 0);
+}
+
+TEST_F(Output, NewNeverReplacesItsData) {
+    const std::string rows = directory_.write("data.csv", "a,b\n0,1\n1,0\n2,1\n3,0\n");
+    const Result result = run({"new", "--csv", rows, "--target", "b", "-o", rows, "--force"});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_THAT(result.err, HasSubstr("would replace what it is made of"));
+    EXPECT_EQ(test::content(rows), "a,b\n0,1\n1,0\n2,1\n3,0\n");
+}
+
+TEST_F(Output, CheckpointsWithoutNetworksSaySo) {
+    const std::string other = directory_.file("short");
+    ASSERT_EQ(run({"evolve", write_xor(directory_), "-q", "--set", "run.stop.generations=1",
+                   "--set", "run.directory=" + other})
+                  .code,
+              0);
+    const std::string first = other + "/checkpoint-0.cmb";
+    for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+             {"evaluate", first}, {"compare", first}, {"extract", first, "--elite", "1"}}) {
+        const Result result = run(arguments);
+        EXPECT_EQ(result.code, 3) << arguments.front();
+        EXPECT_THAT(result.err, HasSubstr("holds no network")) << arguments.front();
+    }
+    EXPECT_THAT(run({"evaluate", best_, "--elite", "3"}).err, HasSubstr("--elite is given"));
+}
+
 TEST_F(Output, ADeviceIsWrittenToAndStays) {
     const std::string rows = directory_.write("rows.csv", "a,b\n0,1\n");
     // A device of its own, where the system lets us make one: that of the system must not suffer.

@@ -69,9 +69,29 @@ TEST(Program, NamesTheNearestCommand) {
               "manual) did you "
               "mean evolve?\n");
     EXPECT_THAT(run({"fly"}).err, HasSubstr("see 'cambrian --help'"));
-    const Result seed = run({"splice", "a", "b", "-o", "c", "--seed", "-3"});
-    EXPECT_EQ(seed.code, 2);
-    EXPECT_THAT(seed.err, HasSubstr("-3 is negative"));
+}
+
+TEST(Program, NumbersAreWhatTheyAreWrittenAs) {
+    const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+        {{"splice", "a", "b", "-o", "c", "--seed", "-3"}, "-3 is negative"},
+        {{"splice", "a", "b", "-o", "c", "--alpha", "nan"}, "nan is no number"},
+        {{"splice", "a", "b", "-o", "c", "--mode", "point", "--split", "NaN"}, "NaN is no number"},
+        {{"trials", "x.json", "--runs", "010"}, "010 is no whole number"},
+        {{"trials", "x.json", "--runs", "-18446744073709551614"}, "is negative"},
+        {{"evaluate", "x.cmb", "--episodes", "0x10"}, "0x10 is no whole number"},
+        {{"generate", "x.cmb", "--prompt", "a", "--seed", "18446744073709551616"},
+         "18446744073709551616 is no whole number"},
+        {{"lineage", "run", "--birth", "-1"}, "-1 is negative"},
+        {{"compare", "a", "b", "--group", "nan"}, "nan is not 0 or a number above it"},
+        {{"compare", "a", "b", "--group", "inf"}, "inf is not 0 or a number above it"},
+        {{"check", "a", "--bound", "nan"}, "nan is not a number above 0"},
+        {{"check", "a", "--bound", "-1"}, "-1 is not a number above 0"},
+        {{"evaluate", "a", "b", "--coverage", "0.5"}, "--pairs"}};
+    for (const auto& [arguments, text] : cases) {
+        const Result result = run(arguments);
+        EXPECT_EQ(result.code, 2) << arguments.front() << ' ' << arguments.back();
+        EXPECT_THAT(result.err, HasSubstr(text)) << arguments.front() << ' ' << arguments.back();
+    }
 }
 
 TEST(Program, LinksTakeSlotsPlacesAndNames) {

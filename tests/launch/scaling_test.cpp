@@ -83,6 +83,15 @@ TEST(Scaling, SaysWhatIsWrongWithItsOptions) {
     EXPECT_EQ(scaling({"--help"}).code, 0);
     EXPECT_THAT(scaling({"--rank", "3"}).err, HasSubstr("wrong usage"));
     EXPECT_EQ(scaling({"--cost", "1 mile"}).code, 2);
+    for (const std::vector<std::string>& wrong :
+         std::vector<std::vector<std::string>>{{"--bandwidth", "0"},
+                                               {"--bandwidth", "-5GB"},
+                                               {"--bandwidth", "nan"},
+                                               {"--latency", "-5us"},
+                                               {"--latency", "1e30"},
+                                               {"--cost", "-1ms"},
+                                               {"--ranks", "010"}})
+        EXPECT_EQ(scaling(wrong).code, 2) << wrong.front() << wrong.back();
     const Result result = scaling({"--calibrate"});
     EXPECT_EQ(result.code, 2);
     EXPECT_THAT(result.err, HasSubstr("launch/mpi -n 2 cambrian_scaling --calibrate"));

@@ -21,10 +21,11 @@ constexpr FieldRange any_count{0.0, static_cast<double>(largest_count)};
 constexpr FieldRange any_natural{0.0, largest_setting};
 constexpr FieldRange any_number{-largest_setting, largest_setting};
 
-std::string allowed(const FieldRange& range) {
+/// @param given what is not allowed: an end that no setting reaches is told where it passes it.
+std::string allowed(const FieldRange& range, double given) {
     std::string text =
         fmt::format("a number {} {}", range.above ? "above" : "of at least", range.min);
-    if (range.max < largest_setting)
+    if (range.max < largest_setting || given > range.max)
         text += fmt::format(" and {} {}", range.below ? "below" : "at most", range.max);
     return text + " is needed";
 }
@@ -35,9 +36,10 @@ bool fits(double number, const FieldRange& range) {
 }
 
 double number(const json& source, std::string_view path, const FieldRange& range) {
-    if (!source.is_number() || !fits(source.get<double>(), range))
-        json_read::fail(path, "is " + json_text::shown(source), allowed(range), "change it");
-    return source.get<double>();
+    const double given = source.is_number() ? source.get<double>() : range.min;
+    if (!source.is_number() || !fits(given, range))
+        json_read::fail(path, "is " + json_text::shown(source), allowed(range, given), "change it");
+    return given;
 }
 
 /// Numbers of a range, in the type of the setting.
@@ -60,8 +62,8 @@ void read(std::int64_t& value, const json& source, std::string_view path, Range 
 void read(std::uint64_t& value, const json& source, std::string_view path, Range range) {
     const FieldRange wanted = range.value_or(any_natural);
     if (!source.is_number_integer() || !fits(source.get<double>(), wanted))
-        json_read::fail(path, "is " + json_text::shown(source), "whole: " + allowed(wanted),
-                        "change it");
+        json_read::fail(path, "is " + json_text::shown(source),
+                        "whole: " + allowed(wanted, wanted.min), "change it");
     value = source.get<std::uint64_t>();
 }
 void read(double& value, const json& source, std::string_view path, Range range) {

@@ -40,6 +40,7 @@ std::vector<NamedGenome> read_genomes(const CommandContext& context,
             continue;
         }
         const CheckpointMembers members = read_checkpoint_members(context, source);
+        require_members(members.members.size(), members.path.string());
         for (const evolve::Member& member : members.members)
             all.push_back({fmt::format("birth {}", member.birth), members.genome(member)});
     }
@@ -174,6 +175,7 @@ bool write_csv(const CommandContext& context, const CompareOptions& options,
     }
     if (options.csv.empty()) return true;
     for (const std::string& source : options.sources) refuse_input_as_output(options.csv, {source});
+    refuse_file_of_run(options.csv);
     write_output(options.csv, std::as_bytes(std::span(table)));
     context.out << fmt::format("{}: ", options.csv);
     return true;

@@ -12,6 +12,7 @@
 #include "cambrian/evolve/evaluation/answers.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
+#include "cambrian/launch/commands/checkpoint_members.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/evaluation.hpp"
 #include "cambrian/launch/config/network_reader.hpp"
@@ -179,6 +180,11 @@ void print_one(const CommandContext& context, const EvaluateOptions& options,
 int evaluate_command(const CommandContext& context, const EvaluateOptions& options) {
     const std::vector<SourceNetwork> networks =
         read_source_networks(context, options.networks, options.elite);
+    require_members(networks.size(), fmt::format("{}", fmt::join(options.networks, ", ")));
+    if (options.elite > 0 && std::ranges::none_of(options.networks, is_checkpoint))
+        throw ConfigError(
+            "--elite is given (no checkpoint and no run is named, of which it would choose) leave "
+            "it out");
     check_weights(options, networks.size());
     const EvaluationSetting setting = setting_of(context, options, networks);
     DeviceSettings settings = device_settings(setting.config.effective->at("engine"), RankPlace{});

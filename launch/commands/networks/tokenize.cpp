@@ -107,7 +107,8 @@ int tokenize_command(const CommandContext& context, const TokenizeOptions& optio
         throw ConfigError(
             "there is nothing to tokenize (no file is named) name one, or - for "
             "standard input");
-    if (!options.output.empty()) refuse_input_as_output(options.output, {source});
+    if (!options.output.empty())
+        refuse_input_as_output(options.output, {source, options.tokenizer, options.chat_template});
     std::string text = read_text(source);
     if (chat)
         text = find_chat_template(options.chat_template)

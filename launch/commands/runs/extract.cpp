@@ -68,6 +68,7 @@ fs::path made_folder(const fs::path& path) {
 
 int extract_command(const CommandContext& context, const ExtractOptions& options) {
     const CheckpointMembers source = read_checkpoint_members(context, options.run);
+    require_members(source.members.size(), source.path.string());
     const std::vector<Extract> extracts =
         options.species_champions ? species_champions(source) : elites(source, options.elite);
     const char* own = options.species_champions ? "species" : "elites";

@@ -111,8 +111,10 @@ void write_block(RowWriter& rows, const IndividualBlock& block) {
 int individuals_command(const CommandContext& context, const IndividualsOptions& options) {
     const Generations asked = generations_of(options.generation);
     const fs::path file = distributed::individual_log_in(options.directory);
-    if (!options.csv.empty() && options.csv != "-")
+    if (!options.csv.empty() && options.csv != "-") {
         refuse_input_as_output(options.csv, {file.string()});
+        refuse_file_of_run(options.csv);
+    }
     distributed::IndividualReader reader(file);
     RowWriter rows(context.out, options.csv);
     rows.write(fmt::format("{}{}{}\n", header, reader.islands() ? ",island" : "",

@@ -48,8 +48,10 @@ BirthId asked_birth(const LineageOptions& options) {
 
 int lineage_command(const CommandContext& context, const LineageOptions& options) {
     const fs::path file = distributed::individual_log_in(options.run);
-    if (!options.csv.empty() && options.csv != "-")
+    if (!options.csv.empty() && options.csv != "-") {
         refuse_input_as_output(options.csv, {file.string()});
+        refuse_file_of_run(options.csv);
+    }
     const BirthId birth = asked_birth(options);
     const Ancestry ancestry(file);
     if (ancestry.find(birth) == nullptr)

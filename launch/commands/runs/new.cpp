@@ -10,6 +10,7 @@
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/commands/output_file.hpp"
 #include "cambrian/launch/config/config_file.hpp"
 #include "cambrian/launch/config/experiment_reader.hpp"
 #include "cambrian/launch/config/table_config.hpp"
@@ -74,6 +75,7 @@ int new_command(const CommandContext& context, const NewOptions& options) {
             "{} is there already (it would be replaced) name another file with --output, or add "
             "--force",
             output.string()));
+    if (!standard) refuse_input_as_output(output.string(), {options.csv});
     const TableProfile profile = profile_of(CsvFile(options.csv));
     const TableConfig config = table_config(profile, {.targets = options.targets,
                                                       .mode = options.mode,

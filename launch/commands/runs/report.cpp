@@ -8,6 +8,7 @@
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/commands/output_file.hpp"
 #include "cambrian/launch/commands/runs/report_findings.hpp"
 #include "cambrian/launch/commands/runs/report_watch.hpp"
 #include "cambrian/launch/report/page.hpp"
@@ -38,6 +39,7 @@ int report_command(const CommandContext& context, const ReportOptions& options) 
         options.output.empty()
             ? (std::filesystem::path(options.sources.front()) / "report.html").string()
             : options.output;
+    refuse_file_of_run(output);
     write_output(output, std::as_bytes(std::span(page)));
     context.out << fmt::format("{}: {} {}, {} KB\n", output, runs.size(),
                                runs.size() == 1 ? "run" : "runs", (page.size() + 1023) / 1024);

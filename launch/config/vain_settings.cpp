@@ -1,0 +1,98 @@
+#include "cambrian/launch/config/vain_settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "cambrian/engine/core/message_text.hpp"
+
+namespace cambrian::launch {
+namespace {
+
+/// Keys that are read under a condition alone.
+struct Dependence {
+    std::string_view section;
+    std::string_view only;  ///< The key that depends; empty: all of the section
+    std::string_view but;   ///< but this one.
+    /// Empty where they are read, else why they are not.
+    std::string (*unread)(const Json& config);
+};
+
+std::string text_at(const Json& config, const char* section, const char* key) {
+    return config.at(section).at(key).get<std::string>();
+}
+
+/// A strategy that a program adds may read what it likes.
+std::string unless_strategy(const Json& config, std::string_view wanted) {
+    static constexpr std::array<std::string_view, 3> own{"elite", "species", "age_layers"};
+    const std::string type = text_at(config, "strategy", "type");
+    const bool known = std::ranges::find(own, type) != own.end();
+    return known && type != wanted ? fmt::format("strategy.type is \"{}\"", type) : "";
+}
+
+constexpr std::array dependences{
+    Dependence{"species", "", "", [](const Json& c) { return unless_strategy(c, "species"); }},
+    Dependence{"age_layers", "", "",
+               [](const Json& c) { return unless_strategy(c, "age_layers"); }},
+    Dependence{"islands", "", "count",
+               [](const Json& c) -> std::string {
+                   return c.at("islands").at("count") > 1 ? "" : "islands.count is 1";
+               }},
+    Dependence{"learning", "", "mode",
+               [](const Json& c) -> std::string {
+                   return text_at(c, "learning", "mode") == "off" ? "learning.mode is \"off\"" : "";
+               }},
+    Dependence{"complexity", "", "ceiling",
+               [](const Json& c) -> std::string {
+                   return c.at("complexity").at("ceiling") > 0 ? "" : "complexity.ceiling is 0";
+               }},
+    Dependence{"selection", "tournament_size", "",
+               [](const Json& c) {
+                   const std::string type = text_at(c, "selection", "type");
+                   return type == "tournament" ? "" : fmt::format("selection.type is \"{}\"", type);
+               }},
+};
+
+/// Keys of an object that are set to something else than by default, those of objects in it, too.
+/// @param whole the default of the object, whose keys come before defaults of their own; or null.
+void find_changed(const Schema& schema, const Json& node, const Json* whole, const Json& values,
+                  const std::string& path, const Dependence& dependence,
+                  std::vector<std::string>& changed) {
+    for (const auto& [key, own] : schema.keys(node, values).properties) {
+        if (!values.contains(key) || key == dependence.but) continue;
+        if (!dependence.only.empty() && key != dependence.only) continue;
+        const std::string name = fmt::format("{}.{}", path, key);
+        const Json& value = values.at(key);
+        const bool given = whole != nullptr && whole->contains(key);
+        const Json* usual = given ? &whole->at(key) : schema.default_of(*own);
+        if (value.is_object()) {
+            find_changed(schema, *own, usual, value, name, dependence, changed);
+        } else if (usual != nullptr ? value != *usual : !value.empty()) {
+            changed.push_back(name);
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> vain_settings(const ResolvedConfig& config, const Schema& schema) {
+    std::vector<std::string> notes;
+    for (const Dependence& dependence : dependences) {
+        if (!config.effective->contains(dependence.section)) continue;
+        const std::string why = dependence.unread(*config.effective);
+        if (why.empty()) continue;
+        const std::string section(dependence.section);
+        std::vector<std::string> changed;
+        find_changed(schema, schema.root().at("properties").at(section), nullptr,
+                     config.effective->at(section), section, dependence, changed);
+        if (!changed.empty())
+            notes.push_back(fmt::format("{} {} nothing: {}", joined(changed),
+                                        changed.size() == 1 ? "does" : "do", why));
+    }
+    return notes;
+}
+
+}  // namespace cambrian::launch
