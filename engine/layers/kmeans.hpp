@@ -66,15 +66,12 @@ struct Kmeans {
     }
 
     [[nodiscard]] Var build(Var x, const LayerOperands& operands) const {
-        // ‖x‖² is the same for all clusters of a row: softmax does not see it. Seen from one of
-        // the centers: far from the origin products would lose what tells clusters apart.
+        // By differences: products would lose what tells clusters apart far from the origin.
         const Var centers = operands.parameters[0];
-        const Var from = stop_gradient(reshape(slice(centers, 0, 0, 1), {features}));
-        const Var seen = centers - from;
-        const Var half_norms = 0.5 * reduce_sum(square(seen), -1);
+        const Var rows = shape_rows(as_vectors(x, features, operands.row), 1, {1, features});
+        const Var distances = reduce_sum(square(rows - centers), -1);
         const auto spread = static_cast<double>(temperature);
-        const Var rows = as_vectors(x, features, operands.row) - from;
-        const Var near = softmax((project(rows, seen) - half_norms) * (1.0 / (spread * spread)));
+        const Var near = softmax(distances * (-0.5 / (spread * spread)));
         return gives_features() ? shaped(project(near, transpose(centers)), x.shape()) : near;
     }
 

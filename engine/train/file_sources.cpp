@@ -173,6 +173,7 @@ SourceRows rows_of_files(const CsvSource& source, const SourceContext& context,
             read_csv(path_of(context, file), columns, source.missing_values,
                      {.targets = source.targets.size(), .config = true, .labels = source.classes});
         for (std::string& note : csv_notes(table)) result.notes.push_back(std::move(note));
+        if (source.steps > 0) require_consecutive(table);
         const std::int64_t whole =
             source.steps == 0 ? table.rows : table.rows / source.steps * source.steps;
         if (whole == 0)

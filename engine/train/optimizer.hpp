@@ -33,6 +33,9 @@ struct Sgd {
     bool operator==(const Sgd&) const = default;
 };
 
+/// What float32 has room for: what is added lest a root of 0 divides.
+inline constexpr FieldRange least_float{1.2e-38, largest_setting, false, false};
+
 /// m' = β₁ m + (1 − β₁) g; v' = β₂ v + (1 − β₂) g²;
 /// p' = p − r m' / (1 − β₁ᵗ) / (√(v' / (1 − β₂ᵗ)) + ε)   (Kingma and Ba, 2015).
 /// Weight decay is added to the gradient, or, decoupled (AdamW: Loshchilov and Hutter, 2019), takes
@@ -47,7 +50,7 @@ struct Adam {
     static constexpr auto fields = FieldTable{
         Field{"beta1", &Adam::beta1, below_one, "Memory of the mean."},
         Field{"beta2", &Adam::beta2, below_one, "Memory of the mean square."},
-        Field{"epsilon", &Adam::epsilon, positive, "Added outside the root."},
+        Field{"epsilon", &Adam::epsilon, least_float, "Added outside the root."},
         Field{"weight_decay", &Adam::weight_decay, not_negative, weight_decay_meaning},
     };
     bool operator==(const Adam&) const = default;
@@ -61,7 +64,7 @@ struct RmsProp {
 
     static constexpr auto fields = FieldTable{
         Field{"alpha", &RmsProp::alpha, below_one, "Memory of the mean square."},
-        Field{"epsilon", &RmsProp::epsilon, positive, "Added outside the root."},
+        Field{"epsilon", &RmsProp::epsilon, least_float, "Added outside the root."},
         Field{"weight_decay", &RmsProp::weight_decay, not_negative, weight_decay_meaning},
     };
     bool operator==(const RmsProp&) const = default;

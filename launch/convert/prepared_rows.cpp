@@ -102,6 +102,7 @@ PreparedRows read_rows(const CsvFile& file, const evolve::Preparation& preparati
         {},
         {},
         {}};
+    if (preparation.sequence_rows > 1) require_consecutive(result.table);
     const std::set<std::string_view> used(columns.begin(), columns.end());
     std::ranges::copy_if(header, std::back_inserter(result.ignored),
                          [&](const std::string& column) { return !used.contains(column); });

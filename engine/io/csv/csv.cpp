@@ -219,8 +219,22 @@ bool is_missing_value(std::string_view cell) {
     return lower == "nan" || lower == "na" || lower == "n/a" || lower == "null";
 }
 
+std::int64_t NumberTable::place(std::int64_t row) const {
+    const std::int64_t line = lines[static_cast<std::size_t>(row)];
+    return row + (std::ranges::lower_bound(left_out, line) - left_out.begin());
+}
+
+void require_consecutive(const NumberTable& table) {
+    if (table.rows == 0 || table.place(table.rows - 1) - table.place(0) == table.rows - 1) return;
+    const auto first = std::ranges::upper_bound(table.left_out, table.lines.front());
+    throw InputError(
+        fmt::format("{}:{}: the row is left out for a value that it lacks (sequences take rows "
+                    "that follow each other) fill it, or set missing_values to \"previous\"",
+                    table.path, *first));
+}
+
 std::optional<double> csv_number(std::string_view cell) {
-    if (cell.starts_with('+')) cell.remove_prefix(1);
+    if (cell.starts_with('+') && !cell.starts_with("+-")) cell.remove_prefix(1);
     constexpr double largest = double{std::numeric_limits<float>::max()};
     double value = 0.0;
     auto [end, code] = std::from_chars(cell.data(), cell.data() + cell.size(), value);

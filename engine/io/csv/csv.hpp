@@ -57,7 +57,12 @@ struct NumberTable {
     [[nodiscard]] double at(std::int64_t row, std::size_t column) const {
         return values[static_cast<std::size_t>(row) * columns.size() + column];
     }
+    /// The number of a row in the file, from 0, those that are left out counted.
+    [[nodiscard]] std::int64_t place(std::int64_t row) const;
 };
+
+/// Throws InputError where rows are left out between others, which are to follow each other.
+void require_consecutive(const NumberTable& table);
 
 /// What should be said of how a file was read, a line each: another separator than a comma, decimal
 /// commas, rows that are left out.

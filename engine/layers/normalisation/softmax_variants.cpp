@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "cambrian/engine/graph/builders/builders.hpp"
 
@@ -74,14 +75,13 @@ std::int64_t leaves(const Softmax& layer) {
     return count;
 }
 Var build_hierarchical(const Softmax& layer, Var x, const LayerOperands&) {
-    const Var logits = over_temperature(layer, x);
     std::int64_t parents = 1;
     std::int64_t first = 0;
     Var path;
     for (const std::int64_t level : layer.levels) {
         const std::int64_t nodes = parents * level;
-        const Var siblings =
-            softmax(shape_rows(slice(logits, -1, first, nodes), 1, {parents, level}));
+        const Var logits = shape_rows(slice(x, -1, first, nodes), 1, {parents, level});
+        const Var siblings = softmax(below_largest(layer, logits));
         const Var share = first == 0 ? siblings : siblings * shape_rows(path, 1, {parents, 1});
         path = shape_rows(share, 2, {nodes});
         first += nodes;
@@ -99,10 +99,10 @@ Var build_gumbel(const Softmax& layer, Var x, const LayerOperands& operands) {
         const Var drawn = max(-log(1.0 - uniforms), constant(*x.graph, 0x1p-25));
         logits = x - shaped(log(drawn), x.shape());
     }
-    const Var soft = softmax(over_temperature(layer, logits));
+    const Var soft = softmax(below_largest(layer, logits));
     if (!layer.hard) return soft;
     // A row with numbers that are none has a winner, too.
-    const Var winner = one_hot(argmax(soft, -1), layer.features);
+    const Var winner = one_hot(argmax(logits, -1), layer.features);
     return select(is_finite(soft), soft + stop_gradient(winner - soft), winner);
 }
 
@@ -117,7 +117,10 @@ std::int64_t mask_features(const Softmax& layer) {
 Var build_masked(const Softmax& layer, Var x, const LayerOperands&) {
     const Var mask = x.graph->constant(
         Tensor(ValueType::boolean, {layer.features}, {layer.mask.begin(), layer.mask.end()}));
-    return masked_softmax(over_temperature(layer, x), mask);
+    if (layer.temperature == 1.0F) return masked_softmax(x, mask);
+    const Var lowest = constant(*x.graph, std::numeric_limits<float>::lowest());
+    const Var largest = stop_gradient(reduce_max(select(mask, x, lowest), -1, true));
+    return masked_softmax(over_temperature(layer, x - largest), mask);
 }
 
 Var build_sparse(const Softmax& layer, Var x, const LayerOperands&) {
@@ -156,7 +159,7 @@ std::vector<ParameterSpec> adaptive_parameters(const Softmax& layer) {
     return result;
 }
 Var build_adaptive(const Softmax& layer, Var x, const LayerOperands& operands) {
-    const auto probabilities = [&](Var logits) { return softmax(over_temperature(layer, logits)); };
+    const auto probabilities = [&](Var logits) { return softmax(below_largest(layer, logits)); };
     const auto& weights = operands.parameters;
     const Var head = probabilities(project(x, weights[0]));
     const std::int64_t frequent = layer.cutoffs[0];
@@ -185,7 +188,7 @@ Var build_mixture(const Softmax& layer, Var x, const LayerOperands& operands) {
     const Var shares = softmax(project(x, weights[0]));
     const Var latent = tanh(project(x, weights[1]));
     const Var contexts = shape_rows(latent, 1, {layer.mixtures, layer.features});
-    const Var each = softmax(over_temperature(layer, project(contexts, weights[2])));
+    const Var each = softmax(below_largest(layer, project(contexts, weights[2])));
     return reduce_sum(each * shape_rows(shares, 1, {layer.mixtures, 1}), -2);
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <unordered_set>
 
 #include "cambrian/engine/core/error.hpp"
@@ -38,8 +37,16 @@ Series samples(const NumberTable& table, std::int64_t begin, std::int64_t end,
             "{} has {} rows for {} (time_offset {} needs at least {}) use a longer file or another "
             "split",
             table.path, end - begin, use, offset, offset + 1));
-    std::vector<std::int64_t> rows(static_cast<std::size_t>(end - begin - offset));
-    std::iota(rows.begin(), rows.end(), begin);
+    std::vector<std::int64_t> rows;
+    for (std::int64_t row = begin; row < end - offset; ++row)
+        // Rows that are left out are no steps of time.
+        if (table.place(row + offset) - table.place(row) == offset) rows.push_back(row);
+    if (rows.empty())
+        throw InputError(
+            fmt::format("{} has no two rows for {} that are {} apart (rows between them are left "
+                        "out for values "
+                        "that they lack) fill these",
+                        table.path, use, offset));
     return series_of(table, rows, input_count, offset);
 }
 
@@ -63,6 +70,7 @@ std::vector<NumberTable> read_files(std::span<const std::string> paths,
                                   {.targets = settings.targets.size(),
                                    .config = true,
                                    .labels = settings.mode == TableMode::classification}));
+        if (settings.sequence_length > 0) require_consecutive(tables.back());
         for (std::string& note : csv_notes(tables.back())) data.notes.push_back(std::move(note));
     }
     return tables;

@@ -102,7 +102,13 @@ TEST(SoftmaxVariants, StayExactFarFromZero) {
          {Softmax{.features = 4, .temperature = 0.25F}, Softmax{.variant = "sparse", .features = 4},
           Softmax{.variant = "sparse", .features = 4, .temperature = 0.25F},
           Softmax{.variant = "entmax", .features = 4, .temperature = 0.25F},
-          Softmax{.variant = "grid", .features = 4, .temperature = 0.25F, .rows = 2, .cols = 2}}) {
+          Softmax{.variant = "grid", .features = 4, .temperature = 0.25F, .rows = 2, .cols = 2},
+          Softmax{.variant = "gumbel", .features = 4, .temperature = 0.25F},
+          Softmax{.variant = "masked",
+          .features = 4,
+          .temperature = 0.25F,
+          .mask = {true, false, true, true}},
+          Softmax{.variant = "hierarchical", .features = 4, .temperature = 0.25F, .levels = {4}}}) {
         layer.resolve({4});
         const std::vector<double> expected = applied(layer, {0.25, -0.5, 0.5, 0.125});
         constexpr double far = 1 << 20;
@@ -135,6 +141,22 @@ TEST(KmeansLayer, StaysExactFarFromZero) {
     const double expected = probability_far_from_zero(0.0, Precision::f64);
     EXPECT_NEAR(probability_far_from_zero(0.0, Precision::f32), expected, 1e-6);
     EXPECT_NEAR(probability_far_from_zero(1 << 20, Precision::f32), expected, 1e-6);
+}
+
+TEST(KmeansLayer, StaysExactBesideAClusterFarAway) {
+    for (const std::size_t outlier : {0U, 2U}) {
+        std::vector<double> centers{0.1, 0.3, 0.1, 0.3, 0.2, -0.1};
+        centers[2 * outlier] = centers[2 * outlier + 1] = 1000.0;
+        Graph graph;
+        const std::array parameters{graph.constant(Tensor(ValueType::real, {3, 2}, centers))};
+        const Var x = graph.constant(Tensor(ValueType::real, {1, 2}, {0.15, 0.12}));
+        graph.output(Kmeans{.clusters = 3, .features = 2, .temperature = 0.1F}.build(
+            x, {.parameters = parameters, .activations = {}, .row = {2}}));
+        const auto exact = evaluate(*make_reference_backend(Precision::f64), graph, 1, {});
+        const auto found = evaluate(*make_reference_backend(Precision::f32), graph, 1, {});
+        for (std::size_t i = 0; i < 3; ++i)
+            EXPECT_NEAR(found[0].elements[i], exact[0].elements[i], 1e-6) << outlier << i;
+    }
 }
 
 TEST(ParallelLayer, LeavesOutBranchesThatAreNotChosen) {

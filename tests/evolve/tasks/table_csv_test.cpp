@@ -1,6 +1,7 @@
 #include "cambrian/engine/io/csv/csv.hpp"
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/tasks/table/table.hpp"
 #include "cambrian/tests/evolve/support/task_support.hpp"
 
 namespace cambrian::evolve {
@@ -30,6 +31,32 @@ TEST_F(Csv, ReadsChosenColumnsByName) {
     EXPECT_THAT(table.values, ElementsAre(2, 1, 400, -3.5));
     EXPECT_THAT(table.lines, ElementsAre(2, 3));
     EXPECT_EQ(table.at(1, 1), -3.5);
+}
+
+TEST_F(Csv, RowsThatAreLeftOutAreNoStepsOfTime) {
+    const std::string rows = "a,b\n?,0\n1,1\n2,2\n?,3\n4,4\n5,5\n6,6\n";
+    const NumberTable table = read(rows, {"a", "b"}, MissingValues::drop);
+    ASSERT_EQ(table.rows, 5);
+    EXPECT_EQ(table.place(0), 1);
+    EXPECT_EQ(table.place(1), 2);
+    EXPECT_EQ(table.place(2), 4);
+    EXPECT_EQ(table.place(4), 6);
+    EXPECT_THAT(testing::message_of<InputError>([&] { require_consecutive(table); }),
+                HasSubstr(":5: the row is left out"));
+
+    TableSettings settings;
+    settings.train = {table.path};
+    settings.targets = {"a"};
+    settings.missing = MissingValues::drop;
+    settings.time_offset = 1;
+    const TableData data = load_table(settings);
+    EXPECT_THAT(data.train.front().current, ElementsAre(1, 4, 5));
+    EXPECT_THAT(data.train.front().answers, ElementsAre(2, 5, 6));
+    settings.sequence_length = 2;
+    EXPECT_THAT(testing::message_of<InputError>([&] { (void)load_table(settings); }),
+                HasSubstr("the row is left out"));
+    // Before the first one and after the last one nothing is torn apart.
+    require_consecutive(read("a,b\n?,0\n1,1\n2,2\n?,3\n", {"a", "b"}, MissingValues::drop));
 }
 
 TEST_F(Csv, ToleratesQuotesSpacesLineEndsAndByteOrderMarks) {
