@@ -349,7 +349,9 @@ std::optional<SharedIndividual> Coordinator::grown(const Generation& generation,
                                                    const Leader& leader) {
     const auto genome = genome_of(generation, leader);
     const auto here = genome ? scheduler_.on_host(*genome) : std::nullopt;
-    return here ? std::optional(scheduler_.grown(*here, leader.champion.origin)) : std::nullopt;
+    return here ? std::optional(
+                      scheduler_.grown(*here, leader.champion.origin, leader.champion.generation))
+                : std::nullopt;
 }
 
 std::optional<Champion> Coordinator::fittest_member() {
@@ -364,7 +366,7 @@ std::optional<Champion> Coordinator::fittest_member() {
         return std::nullopt;
     }
     const std::uint64_t born = generation_of(best, newest, last_->generation);
-    return Champion{scheduler_.grown(*genome, best.origin),
+    return Champion{scheduler_.grown(*genome, best.origin, born),
                     born,
                     best.birth,
                     best.origin,

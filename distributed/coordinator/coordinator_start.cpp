@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <filesystem>
 #include <utility>
 
 #include "cambrian/distributed/coordinator/coordinator.hpp"
@@ -83,6 +84,12 @@ void Coordinator::begin_reign() {
 void Coordinator::refuse_overwriting(Start start) const {
     const std::string place = directory_->path().string();
     // Without a checkpoint tables are begun anew, and lose nothing; networks may be all there is.
+    if (std::filesystem::exists(directory_->path() / "trials.csv")) {
+        throw ConfigError(
+            fmt::format("the directory {} holds trials (a run would overwrite their config) give "
+                        "another run.directory",
+                        place));
+    }
     if (const auto network = directory_->kept_network();
         network && !holds_checkpoint(directory_->path())) {
         throw ConfigError(
@@ -149,8 +156,11 @@ void Coordinator::restore(Checkpoint&& checkpoint, std::span<const JournalEntry>
     const std::size_t members = origins.size();
     if (!committed.empty()) {
         const SharedIndividual known = champion ? champion->genome : nullptr;
-        const bool same = champion && committed.back().champion &&
-                          champion->origin == committed.back().champion->origin;
+        const std::optional<Champion>& last = committed.back().champion;
+        // What the same genome has learned in another generation is something else.
+        const bool same = champion && last && champion->origin == last->origin &&
+                          scheduler_.evaluated(champion->origin, champion->generation) ==
+                              scheduler_.evaluated(last->origin, last->generation);
         champion = committed.back().champion;
         if (champion && same) {
             champion->genome = known;
@@ -160,7 +170,8 @@ void Coordinator::restore(Checkpoint&& checkpoint, std::span<const JournalEntry>
     }
     Ancestry::Genomes made = scheduler_.make_again(ancestry, origins);
     if (champion && !champion->genome) {
-        champion->genome = scheduler_.grown(made.at(champion->origin), champion->origin);
+        champion->genome =
+            scheduler_.grown(made.at(champion->origin), champion->origin, champion->generation);
     }
     Follower& follower = scheduler_.follower();
     follower.load(end->save(), std::vector<std::uint32_t>(members, own_rank_));

@@ -105,7 +105,11 @@ class Scheduler {
     /// What a genome on the host was like when it was evaluated: after learning, where that is not
     /// inherited.
     /// @param origin the birth that made it.
-    [[nodiscard]] SharedIndividual grown(SharedIndividual genome, evolve::BirthId origin);
+    /// @param generation in which it was alive.
+    [[nodiscard]] SharedIndividual grown(SharedIndividual genome, evolve::BirthId origin,
+                                         std::uint64_t generation);
+    /// The generation in which such a genome was evaluated last, and learned.
+    [[nodiscard]] std::uint64_t evaluated(evolve::BirthId origin, std::uint64_t generation) const;
     /// Ancestry::make, with what individuals inherit of what was learned.
     [[nodiscard]] Ancestry::Genomes make_again(const Ancestry& ancestry,
                                                std::span<const evolve::BirthId> origins);
@@ -194,6 +198,8 @@ class Scheduler {
     [[nodiscard]] bool serving(const Peer& peer) const {
         return peer.known && !peer.silent && !peer.left;
     }
+    /// Whether it has spoken in the last part of a lease: it is alive, most likely.
+    [[nodiscard]] bool heard_lately(const Peer& worker) const;
     /// How much a rank may be given next, from how fast each has been.
     [[nodiscard]] ShardLimits limits(int rank, const LeaseTable& leases);
     /// Whether a rank may be given more: one with a GPU wants one large shard at a time, a GPU

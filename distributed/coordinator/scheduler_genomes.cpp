@@ -216,11 +216,21 @@ void Scheduler::teach(std::vector<SharedIndividual>& genomes, std::uint64_t gene
     compute_->hand_over();
 }
 
-SharedIndividual Scheduler::grown(SharedIndividual genome, evolve::BirthId origin) {
+std::uint64_t Scheduler::evaluated(evolve::BirthId origin, std::uint64_t generation) const {
+    if (experiment_.reevaluates()) {
+        return generation;
+    }
+    // When it was born, or at the first generation of its task.
+    const std::uint64_t born = origin / follower_.newest()->strategy->births();
+    const std::size_t task = experiment_.task_number(generation);
+    return task == 0 ? born : std::max(born, experiment_.changes[task - 1].at);
+}
+
+SharedIndividual Scheduler::grown(SharedIndividual genome, evolve::BirthId origin,
+                                  std::uint64_t generation) {
     std::vector<SharedIndividual> one{std::move(genome)};
     if (experiment_.learning.mode == evolve::LearningMode::baldwinian) {
-        // What its fitness is of: it learned when it was born, not when it was carried over.
-        teach(one, origin / follower_.newest()->strategy->births());
+        teach(one, evaluated(origin, generation));
     }
     return std::move(one.front());
 }

@@ -44,12 +44,9 @@ bool Scheduler::feed(int rank) {
 
 std::optional<Scheduler::Assignment> Scheduler::next_shard_of_worker(int rank) {
     Peer& worker = peer(rank);
-    if (!serving(worker) || worker.room == 0 || !has_room(rank)) {
-        return std::nullopt;
-    }
-    // It may have died with another one: what that one had would wait for a second lease.
-    const double silence = seconds_of(Clock::now() - worker.heard);
-    if (silence > idle_silence * experiment_.distribution.lease_seconds) {
+    // One that is silent may have died with another one: what that one had would wait for a second
+    // lease.
+    if (!serving(worker) || worker.room == 0 || !has_room(rank) || !heard_lately(worker)) {
         return std::nullopt;
     }
     const auto given = next_shard(rank, lease_end());
@@ -57,6 +54,11 @@ std::optional<Scheduler::Assignment> Scheduler::next_shard_of_worker(int rank) {
         --worker.room;
     }
     return given;
+}
+
+bool Scheduler::heard_lately(const Peer& worker) const {
+    return seconds_of(Clock::now() - worker.heard) <=
+           idle_silence * experiment_.distribution.lease_seconds;
 }
 
 void Scheduler::consider(int rank) {
@@ -154,7 +156,8 @@ RoundEnd Scheduler::spread(const Record& record, bool goes_on) {
     RoundEnd end{reign_.epoch, record};
     for (int rank = 0; rank < communicator_.size(); ++rank) {
         const Peer& worker = peer(rank);
-        if (serving(worker) && worker.room > 0 && worker.digest == follower_.newest()->digest) {
+        if (serving(worker) && heard_lately(worker) && worker.room > 0 &&
+            worker.digest == follower_.newest()->digest) {
             end.ranks.push_back(static_cast<std::uint32_t>(rank));
         }
     }

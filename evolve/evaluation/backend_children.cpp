@@ -21,6 +21,9 @@ BackendChildren::BackendChildren(Backend& backend, const Variation& variation, F
     : backend_(backend), variation_(variation), family_(family), rows_(backend) {
     CAMBRIAN_EXPECT(backend.inherits());
     founders_lie_here_ = lies_here(*variation.founder_structure(0));
+    for (std::uint32_t island = 1; island < variation.settings().islands.size(); ++island)
+        founders_lie_here_ =
+            founders_lie_here_ && lies_here(*variation.founder_structure(0, island));
     const auto& initial = variation.settings().initial;
     for (std::size_t i = 0; initial && i < initial->genomes.size(); ++i) {
         initial_.push_back(std::make_unique<Individual>(Genome(initial->genomes[i])));

@@ -76,10 +76,10 @@ struct Restarts {
 
     /// Notes the best of a generation; true where all give way. @param after 0: never.
     [[nodiscard]] bool due(double best, std::uint64_t generation, std::uint64_t after);
-    /// Whether all give way after the generation that was told last: no migrants may stand in for
-    /// founders.
+    /// Whether all give way after the generation that was told last, which is neither the first nor
+    /// the first of a task: no migrants may stand in for founders.
     [[nodiscard]] bool just_now(std::uint64_t told, std::uint64_t after) const {
-        return after > 0 && record == worst_fitness && improved == told;
+        return after > 0 && told > 0 && record == worst_fitness && improved == told;
     }
 };
 

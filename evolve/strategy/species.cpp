@@ -414,7 +414,8 @@ std::unique_ptr<Strategy> SpeciesStrategy::apply(std::span<const std::byte> byte
 std::unique_ptr<Strategy> SpeciesStrategy::receive(std::span<const Member> immigrants,
                                                    bool extinct) const {
     auto next = std::make_unique<SpeciesStrategy>(*this);
-    if (restarts_.just_now(generation_ - 1, selection_.restart_after)) {
+    const std::uint64_t told = generation_ - 1;
+    if (!begins_task(task_changes_, told) && restarts_.just_now(told, selection_.restart_after)) {
         return next;
     }
     SpeciesPopulation& state = next->state_;

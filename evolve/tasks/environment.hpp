@@ -68,8 +68,11 @@ class Environment {
     /// What episodes are worth, real [episodes], by the state they ended in and the sums of their
     /// rewards. Of a test that does not begin, see Solution::tests, it is asked, too.
     [[nodiscard]] virtual Var score(std::span<const Var>, Var returns) const { return returns; }
-    /// The fitness of a network, rank 0, from the scores of its episodes.
-    [[nodiscard]] virtual Var fitness(Var scores) const { return mean_all(scores); }
+    /// The fitness of a network, rank 0, from the scores of its episodes: their mean. A quotient,
+    /// so that the mean of equal scores is each of them.
+    [[nodiscard]] virtual Var fitness(Var scores) const {
+        return sum_all(scores) / constant(*scores.graph, static_cast<double>(scores.shape()[0]));
+    }
     /// Nothing where nobody says what solves it.
     [[nodiscard]] virtual std::optional<Solution> solution() const { return std::nullopt; }
     /// What a state looks like (`cambrian report`); nothing where it cannot be drawn. What never

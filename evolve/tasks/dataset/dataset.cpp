@@ -109,9 +109,9 @@ class DatasetTask final : public Task, public LabelledTask {
         Objective result{.fitness = -terms.mean, .env_steps = {}, .per_sample = {}};
         if (has_accuracy(learning_.loss))
             result.accuracy = terms.right / max(terms.count, constant(context.graph, 1.0));
-        // Answers that are no numbers have a largest one, too.
+        // Answers that are no numbers have a largest one, too: their fitness is none, either.
         if (fitness_ == DatasetFitness::accuracy)
-            result.fitness = select(is_finite(terms.mean), *result.accuracy, result.fitness);
+            result.fitness = *result.accuracy + sum_all(clamp(outputs, -1.0, 1.0) * 0.0);
         return result;
     }
 

@@ -111,7 +111,7 @@ class DoublePole final : public Environment {
     EnvironmentStep step(std::span<const Var> state, Var output) const override;
     Var score(std::span<const Var> state, Var returns) const override;
     Var fitness(Var scores) const override {
-        return purpose_ == Purpose::generalising ? sum_all(scores) : mean_all(scores);
+        return purpose_ == Purpose::generalising ? sum_all(scores) : Environment::fitness(scores);
     }
 
     std::optional<Picture> picture(EpisodeState state) const override {

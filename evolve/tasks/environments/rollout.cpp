@@ -75,7 +75,7 @@ Graph rollout_body(const Environment& environment, const ForwardModel& network,
     const EnvironmentStep change = environment.step(state, reaction.output);
     // 0, but where an output is no number. What an environment makes of that may look like success:
     // the episode ends, and its return is no number, either.
-    const Var nothing = reduce_sum(reaction.output * 0.0, 1);
+    const Var nothing = reduce_sum(clamp(reaction.output, -1.0, 1.0) * 0.0, 1);
     const Var answered = is_finite(nothing);
     const Var reward = change.reward + nothing;
     CAMBRIAN_ASSERT(change.state.size() == state.size() && reaction.state.size() == memory.size());

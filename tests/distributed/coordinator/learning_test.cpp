@@ -132,22 +132,34 @@ INSTANTIATE_TEST_SUITE_P(Modes, LearningRun,
                          });
 
 /// Mini-batches of learning are drawn anew in each generation: a champion that was carried over
-/// keeps what it learned when it was born, which its fitness is of.
+/// keeps what it learned when it was evaluated last, which its fitness is of.
 TEST(LearnedChampion, HasTheFitnessOfWhatItLearned) {
     const TemporaryDirectory place;
-    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
-        Experiment experiment = learning_experiment(LearningMode::baldwinian);
-        experiment.seed = seed;
-        experiment.stop.generations = 10;
-        experiment.validation.every = 1;
-        const auto directory = place.path() / std::to_string(seed);
-        static_cast<void>(results(experiment, directory, {}));
-        const NetworkFile best = read_network(directory / "best.cmb");
-        const auto backend = make_cpu_backend({.threads = 1});
-        evolve::Evaluator evaluator(*backend, *experiment.task, experiment.seed);
-        const std::vector<const evolve::Genome*> one{&best.genome};
-        EXPECT_NEAR(evaluator.evaluate(one, {}).front().fitness, best.fitness, 1e-6) << seed;
-    }
+    const std::shared_ptr<const evolve::Task> other_task = evolve::standard_tasks().make(
+        nlohmann::json::parse(
+            R"({"type": "dataset", "loss": {"type": "cross_entropy"}, "split": {"validation": 0.2},
+                "source": {"type": "blobs", "features": 2, "classes": 3, "rows": 60, "spread": 2}})"),
+        {});
+    for (const char* kind : {"once", "always", "changes"})
+        for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+            Experiment experiment = learning_experiment(LearningMode::baldwinian);
+            experiment.seed = seed;
+            experiment.stop.generations = 10;
+            experiment.validation.every = 1;
+            experiment.learning.batch = 2;
+            experiment.population.elite_fraction = 0.5;
+            if (kind == std::string_view("always")) experiment.reevaluate = Reevaluate::always;
+            if (kind == std::string_view("changes")) experiment.changes.push_back({5, other_task});
+            const auto directory = place.path() / (kind + std::to_string(seed));
+            static_cast<void>(results(experiment, directory, {}));
+            const NetworkFile best = read_network(directory / "best.cmb");
+            const auto backend = make_cpu_backend({.threads = 1});
+            evolve::Evaluator evaluator(*backend, *experiment.task_at(best.generation),
+                                        experiment.seed);
+            const std::vector<const evolve::Genome*> one{&best.genome};
+            EXPECT_NEAR(evaluator.evaluate(one, {}).front().fitness, best.fitness, 1e-6)
+                << kind << seed;
+        }
 }
 
 TEST(LearningSettings, WhatIsLearnedElsewhereCannotBeMadeHere) {

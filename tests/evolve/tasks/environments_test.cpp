@@ -138,6 +138,16 @@ TEST(Environments, AnswersThatAreNoNumbersEndAnEpisodeWithoutAReturn) {
     }
 }
 
+TEST(Environments, TheMeanOfEqualScoresIsEachOfThem) {
+    const auto backend = make_cpu_backend({});
+    for (const int episodes : {7, 30, 41, 47, 94}) {
+        const auto task =
+            task_of(fmt::format(R"("cart_pole", "episodes": {}, "steps": 5)", episodes));
+        const Genome genome = testing::genome_for(*task, R"({"layers": [{"type": "dense"}]})");
+        EXPECT_EQ(testing::evaluate_one(*backend, *task, genome).fitness, 5.0) << episodes;
+    }
+}
+
 TEST(Environments, SayWhatSolvesThem) {
     const auto expect = [](std::string_view settings, double candidate, double passes) {
         SCOPED_TRACE(settings);
