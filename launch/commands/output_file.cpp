@@ -29,12 +29,18 @@ void refuse_file_of_run(const std::string& output) {
     std::error_code none;
     const fs::path file = fs::canonical(output, none);
     if (none || !fs::is_regular_file(file, none)) return;
-    const fs::path folder = file.parent_path();
-    if (!fs::exists(folder / "status.json", none) || !fs::exists(folder / "config.json", none))
+    const bool of_rank = file.extension() == ".log";
+    const fs::path folder = of_rank ? file.parent_path().parent_path() : file.parent_path();
+    // Runs, trials and sweeps.
+    static constexpr std::array<std::string_view, 4> signs{"status.json", "content.json",
+                                                           "trials.csv", "sweep.csv"};
+    if (std::ranges::none_of(
+            signs, [&](std::string_view name) { return fs::exists(folder / name, none); }))
         return;
-    static constexpr std::array<std::string_view, 4> logs{"generations.csv", "timings.csv",
-                                                          "species.csv", "islands.csv"};
-    const bool written = file.extension() == ".cmb" || file.extension() == ".json" ||
+    static constexpr std::array<std::string_view, 7> logs{
+        "generations.csv", "epochs.csv", "timings.csv", "species.csv",
+        "islands.csv",     "trials.csv", "sweep.csv"};
+    const bool written = of_rank || file.extension() == ".cmb" || file.extension() == ".json" ||
                          std::ranges::find(logs, file.filename().string()) != logs.end();
     if (written)
         throw ConfigError(

@@ -52,7 +52,8 @@ constexpr std::array dependences{
     Dependence{"selection", "tournament_size", "",
                [](const Json& c) {
                    const std::string type = text_at(c, "selection", "type");
-                   return type == "tournament" ? "" : fmt::format("selection.type is \"{}\"", type);
+                   const bool read = type == "tournament" || unless_strategy(c, "").empty();
+                   return read ? "" : fmt::format("selection.type is \"{}\"", type);
                }},
 };
 

@@ -234,10 +234,10 @@ void CommandLine::add_graft(CLI::App& sub) {
                    "Grafts: the slot of A that gets a layer of B; without it both networks as "
                    "a whole, side by side")
         ->type_name("SLOT")
-        ->check(nonnegative_number());
+        ->check(whole_number_fault);
     sub.add_option("--from", splice_.from, "Grafts: the slot of B; else that of --at")
         ->type_name("SLOT")
-        ->check(nonnegative_number());
+        ->check(whole_number_fault);
     sub.add_option("--combine", splice_.combine,
                    "graft: concat begins as A alone, average and filter as the mean; else "
                    "average")

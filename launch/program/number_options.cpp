@@ -20,10 +20,6 @@ bool is_in_decimals(const std::string& text) {
     return error == std::errc() && end == text.data() + text.size() && !leading_zero;
 }
 
-std::string unsigned_fault(const std::string& text) {
-    if (text.starts_with('-')) return text + " is negative";
-    return is_in_decimals<std::uint64_t>(text) ? "" : text + " is no whole number below 2^64";
-}
 std::string signed_fault(const std::string& text) {
     return is_in_decimals<std::int64_t>(text) ? "" : text + " is no whole number of 64 bits";
 }
@@ -44,6 +40,11 @@ CLI::Validator finite(const char* description, bool zero) {
 
 }  // namespace
 
+std::string whole_number_fault(const std::string& text) {
+    if (text.starts_with('-')) return text + " is negative";
+    return is_in_decimals<std::uint64_t>(text) ? "" : text + " is no whole number below 2^64";
+}
+
 CLI::Validator positive_number() {
     return finite("a number above 0", false);
 }
@@ -56,7 +57,7 @@ void check_numbers(CLI::App& command) {
     for (CLI::Option* option : command.get_options()) {
         const std::string type = option->get_type_name();
         if (type.starts_with("UINT")) {
-            option->check(unsigned_fault);
+            option->check(whole_number_fault);
         } else if (type.starts_with("INT")) {
             option->check(signed_fault);
         } else if (type.starts_with("FLOAT")) {

@@ -155,7 +155,8 @@ void CommandLine::add_adaptation() {
                    "First generation after a change, where the task of a single run changes by "
                    "itself (repeatable)")
         ->allow_extra_args(false)
-        ->type_name("GENERATION");
+        ->type_name("GENERATION")
+        ->check(whole_number_fault);
     sub.add_option("--measure", adaptation_.measure, "Column of generations.csv")
         ->capture_default_str()
         ->check(CLI::IsMember({"best", "mean", "worst", "validated"}));

@@ -42,6 +42,11 @@ Standing standing_of(const fs::path& directory) {
     // The lock first: who frees it has written how it ended.
     standing.holder = distributed::holder_of_run(directory);
     const auto status = distributed::read_status_file(directory / "status.json");
+    if (!status && fs::exists(directory / "content.json"))
+        throw InputError(fmt::format(
+            "there is no run in {} (it holds trials, each of which has a folder there) name one of "
+            "these",
+            directory.string()));
     if (!status && !standing.holder && !fs::exists(directory / "config.json"))
         throw InputError(fmt::format(
             "there is no run in {} (neither status.json nor config.json) name the directory of a "
