@@ -83,13 +83,13 @@ void Coordinator::begin_reign() {
 
 void Coordinator::refuse_overwriting(Start start) const {
     const std::string place = directory_->path().string();
-    // Without a checkpoint tables are begun anew, and lose nothing; networks may be all there is.
     if (std::filesystem::exists(directory_->path() / "trials.csv")) {
         throw ConfigError(
             fmt::format("the directory {} holds trials (a run would overwrite their config) give "
                         "another run.directory",
                         place));
     }
+    // Without a checkpoint tables are begun anew, and lose nothing; networks may be all there is.
     if (const auto network = directory_->kept_network();
         network && !holds_checkpoint(directory_->path())) {
         throw ConfigError(
@@ -161,7 +161,7 @@ void Coordinator::restore(Checkpoint&& checkpoint, std::span<const JournalEntry>
         const bool same = champion && last && champion->origin == last->origin &&
                           scheduler_.evaluated(champion->origin, champion->generation) ==
                               scheduler_.evaluated(last->origin, last->generation);
-        champion = committed.back().champion;
+        champion = last;
         if (champion && same) {
             champion->genome = known;
         } else if (champion) {

@@ -305,8 +305,8 @@ class GradientCheck {
     double floor_ = 0.0;
 };
 
-/// The largest difference over the largest element of either side, and over `least` at least.
-double relative_error(const Tensor& a, const Tensor& b, double least = 0.0) {
+/// The largest difference over the largest element of either side, at least over `floor`.
+double relative_error(const Tensor& a, const Tensor& b, double floor = 0.0) {
     if (a.elements.size() != b.elements.size()) return HUGE_VAL;
     double difference = 0.0;
     for (std::size_t i = 0; i < a.elements.size(); ++i)
@@ -315,7 +315,7 @@ double relative_error(const Tensor& a, const Tensor& b, double least = 0.0) {
             difference = std::isfinite(own) ? std::max(difference, own) : HUGE_VAL;
         }
     if (difference == 0.0) return 0.0;
-    return difference / std::max({largest_of(a.elements), largest_of(b.elements), least});
+    return difference / std::max({largest_of(a.elements), largest_of(b.elements), floor});
 }
 
 }  // namespace
@@ -349,16 +349,16 @@ CheckReport check_network(const Network& network, const ForwardModel& model,
              relative_error(evaluate(*exact, bench.steps(), 1, bench.values())[0], expected[0]),
              1e-9});
     // Gradients that cancel each other are as good as what they are made of.
-    double least_gradient = 0.0;
+    double gradient_floor = 0.0;
     for (const Tensor& gradient : gradients)
-        least_gradient = std::max(least_gradient, 1e-3 * largest_of(gradient.elements));
+        gradient_floor = std::max(gradient_floor, 1e-3 * largest_of(gradient.elements));
     for (Backend* const backend : backends) {
         const std::vector<Tensor> found = evaluate(*backend, passes, 1, bench.values());
         static constexpr std::array parts{"outputs", "gradients of weights", "gradients of inputs"};
         for (std::size_t i = 0; i < parts.size(); ++i)
             report.pairs.push_back(
                 {fmt::format("{}: {}", backend->describe().kind, parts[i]),
-                 relative_error(found[i], expected[i], i == 0 ? 0.0 : least_gradient),
+                 relative_error(found[i], expected[i], i == 0 ? 0.0 : gradient_floor),
                  settings.backend_bound});
     }
     return report;

@@ -110,10 +110,10 @@ void check(const SamplingSettings& settings) {
             fmt::format("{} is {} ({}) choose one in that range", name, value, range));
     };
     const SamplingSettings& s = settings;
-    constexpr double least = 1e-6;
-    if (!(s.repetition_penalty >= least && s.repetition_penalty <= 1e6))
+    constexpr double smallest = 1e-6;
+    if (!(s.repetition_penalty >= smallest && s.repetition_penalty <= 1e6))
         refuse("repetition_penalty", s.repetition_penalty, "it is 1e-6 to 1e6; 1: none");
-    if (s.temperature != 0.0 && !(s.temperature >= least && s.temperature <= 1e6))
+    if (s.temperature != 0.0 && !(s.temperature >= smallest && s.temperature <= 1e6))
         refuse("temperature", s.temperature, "it is 0, or 1e-6 to 1e6");
     if (s.top_k < 0) refuse("top_k", static_cast<double>(s.top_k), "it is 0 or more; 0: all");
     if (!(s.top_p > 0.0 && s.top_p <= 1.0)) refuse("top_p", s.top_p, "it is above 0, up to 1");

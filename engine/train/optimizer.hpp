@@ -34,7 +34,7 @@ struct Sgd {
 };
 
 /// What float32 has room for: what is added lest a root of 0 divides.
-inline constexpr FieldRange least_float{1.2e-38, largest_setting, false, false};
+inline constexpr FieldRange representable{1.2e-38, largest_setting, false, false};
 
 /// m' = β₁ m + (1 − β₁) g; v' = β₂ v + (1 − β₂) g²;
 /// p' = p − r m' / (1 − β₁ᵗ) / (√(v' / (1 − β₂ᵗ)) + ε)   (Kingma and Ba, 2015).
@@ -50,7 +50,7 @@ struct Adam {
     static constexpr auto fields = FieldTable{
         Field{"beta1", &Adam::beta1, below_one, "Memory of the mean."},
         Field{"beta2", &Adam::beta2, below_one, "Memory of the mean square."},
-        Field{"epsilon", &Adam::epsilon, least_float, "Added outside the root."},
+        Field{"epsilon", &Adam::epsilon, representable, "Added outside the root."},
         Field{"weight_decay", &Adam::weight_decay, not_negative, weight_decay_meaning},
     };
     bool operator==(const Adam&) const = default;
@@ -64,7 +64,7 @@ struct RmsProp {
 
     static constexpr auto fields = FieldTable{
         Field{"alpha", &RmsProp::alpha, below_one, "Memory of the mean square."},
-        Field{"epsilon", &RmsProp::epsilon, least_float, "Added outside the root."},
+        Field{"epsilon", &RmsProp::epsilon, representable, "Added outside the root."},
         Field{"weight_decay", &RmsProp::weight_decay, not_negative, weight_decay_meaning},
     };
     bool operator==(const RmsProp&) const = default;

@@ -156,8 +156,7 @@ std::unique_ptr<Strategy> EliteStrategy::apply(std::span<const std::byte> decisi
 std::unique_ptr<Strategy> EliteStrategy::receive(std::span<const Member> immigrants,
                                                  bool extinct) const {
     auto next = std::make_unique<EliteStrategy>(*this);
-    const std::uint64_t told = generation_ - 1;
-    if (!begins_task(task_changes_, told) && restarts_.just_now(told, selection_.restart_after)) {
+    if (restarts_.just_now(generation_ - 1, selection_.restart_after, task_changes_)) {
         return next;
     }
     next->set_pool(with_immigrants(*parent_pool_, immigrants, pool_size_, extinct));

@@ -36,6 +36,12 @@ bool Restarts::due(double best, std::uint64_t generation, std::uint64_t after) {
     return true;
 }
 
+bool Restarts::just_now(std::uint64_t told, std::uint64_t after,
+                        std::span<const std::uint64_t> task_changes) const {
+    return after > 0 && told > 0 && record == worst_fitness && improved == told &&
+           !begins_task(task_changes, told);
+}
+
 Decision decide_best(const Scores& scores, std::size_t count) {
     const std::vector<std::uint32_t> positions = fittest_positions(scores, count);
     Decision bytes(positions.size() * survivor_bytes);

@@ -78,9 +78,8 @@ struct Restarts {
     [[nodiscard]] bool due(double best, std::uint64_t generation, std::uint64_t after);
     /// Whether all give way after the generation that was told last, which is neither the first nor
     /// the first of a task: no migrants may stand in for founders.
-    [[nodiscard]] bool just_now(std::uint64_t told, std::uint64_t after) const {
-        return after > 0 && told > 0 && record == worst_fitness && improved == told;
-    }
+    [[nodiscard]] bool just_now(std::uint64_t told, std::uint64_t after,
+                                std::span<const std::uint64_t> task_changes) const;
 };
 
 /// Whether a generation is the first that another task judges.

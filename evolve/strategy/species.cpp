@@ -301,6 +301,7 @@ void SpeciesStrategy::divide_births(std::span<Group* const> living) const {
         ++of_best;
     }
     constexpr double slack = 1e-9;  // keeps 0.2 · 5 at 1
+    std::uint64_t all_carried = 0;
     for (std::size_t i = 0; i < living.size(); ++i) {
         SpeciesState& state = living[i]->state;
         state.offspring = counts[i];
@@ -309,17 +310,14 @@ void SpeciesStrategy::divide_births(std::span<Group* const> living) const {
             carried = std::max<std::uint64_t>(carried, 1);
         }
         state.carried = std::min({carried, state.size, state.offspring});
+        all_carried += state.carried;
         const double survivors =
             std::ceil(settings_.survival * static_cast<double>(state.size) - slack);
         const auto parents = static_cast<std::uint64_t>(std::max(survivors, 1.0));
         state.parents = state.offspring == 0 ? 0 : std::max(parents, state.carried);
     }
     // Where everybody lived on no child would be born: one gives way, but not the fittest of all.
-    std::uint64_t carried = 0;
-    for (const Group* group : living) {
-        carried += group->state.carried;
-    }
-    if (carried == size_ && size_ > 1) {
+    if (all_carried == size_ && size_ > 1) {
         const auto others = [&](const Group* group) {
             return group->state.carried - (group == *best ? 1 : 0);
         };
@@ -414,8 +412,7 @@ std::unique_ptr<Strategy> SpeciesStrategy::apply(std::span<const std::byte> byte
 std::unique_ptr<Strategy> SpeciesStrategy::receive(std::span<const Member> immigrants,
                                                    bool extinct) const {
     auto next = std::make_unique<SpeciesStrategy>(*this);
-    const std::uint64_t told = generation_ - 1;
-    if (!begins_task(task_changes_, told) && restarts_.just_now(told, selection_.restart_after)) {
+    if (restarts_.just_now(generation_ - 1, selection_.restart_after, task_changes_)) {
         return next;
     }
     SpeciesPopulation& state = next->state_;

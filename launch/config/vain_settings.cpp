@@ -26,11 +26,15 @@ std::string text_at(const Json& config, const char* section, const char* key) {
 }
 
 /// A strategy that a program adds may read what it likes.
-std::string unless_strategy(const Json& config, std::string_view wanted) {
+bool is_added_strategy(const std::string& type) {
     static constexpr std::array<std::string_view, 3> own{"elite", "species", "age_layers"};
+    return std::ranges::find(own, type) == own.end();
+}
+
+std::string unless_strategy(const Json& config, std::string_view wanted) {
     const std::string type = text_at(config, "strategy", "type");
-    const bool known = std::ranges::find(own, type) != own.end();
-    return known && type != wanted ? fmt::format("strategy.type is \"{}\"", type) : "";
+    const bool read = type == wanted || is_added_strategy(type);
+    return read ? "" : fmt::format("strategy.type is \"{}\"", type);
 }
 
 constexpr std::array dependences{
@@ -52,7 +56,8 @@ constexpr std::array dependences{
     Dependence{"selection", "tournament_size", "",
                [](const Json& c) {
                    const std::string type = text_at(c, "selection", "type");
-                   const bool read = type == "tournament" || unless_strategy(c, "").empty();
+                   const bool read =
+                       type == "tournament" || is_added_strategy(text_at(c, "strategy", "type"));
                    return read ? "" : fmt::format("selection.type is \"{}\"", type);
                }},
 };

@@ -1,23 +1,20 @@
 #include "cambrian/launch/program/number_options.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
-#include <string_view>
-#include <system_error>
+
+#include "cambrian/engine/core/number_text.hpp"
 
 namespace cambrian::launch {
 namespace {
 
 template <class Integer>
 bool is_in_decimals(const std::string& text) {
-    Integer value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool negative = text.starts_with('-');
     const bool leading_zero = text.size() > (negative ? 2U : 1U) && text[negative ? 1 : 0] == '0';
-    return error == std::errc() && end == text.data() + text.size() && !leading_zero;
+    return number_in<Integer>(text).has_value() && !leading_zero;
 }
 
 std::string signed_fault(const std::string& text) {

@@ -27,8 +27,8 @@ std::string_view Softmax::fault() const {
                "\"masked\", \"sparse\", \"entmax\", \"adaptive\" or \"mixture\"";
     if (const std::string_view text = temperature_fault(temperature); !text.empty()) return text;
     // Its power is 1 / (alpha - 1).
-    constexpr float least_above_softmax = 1.01F;
-    if (!(alpha == 1.0F || (alpha >= least_above_softmax && alpha <= 2.0F)))
+    constexpr float smallest_alpha = 1.01F;
+    if (!(alpha == 1.0F || (alpha >= smallest_alpha && alpha <= 2.0F)))
         return "alpha is 1, or from 1.01 to 2 (nearer to 1 floats do not tell it)";
     return row->fault(*this);
 }

@@ -99,8 +99,8 @@ std::string_view epsilon_fault(float epsilon) {
 }
 
 std::string_view temperature_fault(float temperature) {
-    constexpr float least = 1e-15F;  // The inverse of its square is a float.
-    return std::isfinite(temperature) && temperature >= least
+    constexpr float smallest = 1e-15F;  // The inverse of its square is a float.
+    return std::isfinite(temperature) && temperature >= smallest
                ? ""
                : "temperature is a positive number, 1e-15 at least";
 }
