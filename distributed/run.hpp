@@ -87,7 +87,8 @@ enum class StopReason : std::uint8_t {
     solved,
     evaluations,
     seconds,
-    interrupted
+    interrupted,
+    extinction  ///< See species.extinction.
 };
 [[nodiscard]] std::string_view name(StopReason reason);
 
@@ -95,6 +96,7 @@ struct RunResult {
     StopReason reason = StopReason::generations;
     GenerationReport last;
     std::optional<double> best_fitness;  ///< Absent: no individual had a valid one.
+    std::uint64_t best_parameters = 0;   ///< Weights of that network; 0: as above.
     std::optional<double> best_validated;
     std::optional<double> best_tested;  ///< Where the task has a test phase.
     /// Whether the test of the task is passed, where run.stop.solved asks for it; else whether

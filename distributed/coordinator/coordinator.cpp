@@ -107,6 +107,11 @@ RunResult Coordinator::result(StopReason reason) {
     if (champion != nullptr) {
         result.best_fitness = champion->fitness;
         result.best_validated = champion->validated;
+        const evolve::Variation& variation = scheduler_.variation();
+        const evolve::SharedStructure structure =
+            variation.develops() ? variation.develop(*champion->genome).structure
+                                 : champion->genome->structure;
+        result.best_parameters = static_cast<std::uint64_t>(structure->weight_count());
     }
     if (champion != nullptr && signature_.tests && !interrupted) {
         const auto tested = judge_all({{champion->genome, 0, champion->origin}},
@@ -149,6 +154,9 @@ std::optional<StopReason> Coordinator::reached(const GenerationReport& report) c
     if (compared_fitness(report) >= experiment_.stop.fitness &&
         experiment_.has_last_task(report.generation)) {
         return StopReason::fitness;
+    }
+    if (scheduler_.follower().newest()->strategy->extinct()) {
+        return StopReason::extinction;
     }
     if (report.generation + 1 >= experiment_.stop.generations) {
         return StopReason::generations;
@@ -231,6 +239,8 @@ std::string_view name(StopReason reason) {
             return "evaluations";
         case StopReason::seconds:
             return "seconds";
+        case StopReason::extinction:
+            return "extinction";
         case StopReason::interrupted:
             break;
     }

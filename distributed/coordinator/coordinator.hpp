@@ -111,11 +111,11 @@ class Coordinator {
     /// before.
     [[nodiscard]] bool is_candidate(const Leader& leader, const evolve::SolvedTest& test,
                                     const GenerationReport& report) const;
-    /// The fittest births, as many as are tested, that are worth it, and that no generation before
-    /// had or the leader is.
+    /// The fittest births that are worth it, and that no generation before had or the leader is: as
+    /// many as are tested beside `tested` others.
     [[nodiscard]] std::vector<std::uint64_t> other_candidates(const Generation& generation,
-                                                              const Leader& leader,
-                                                              double worth) const;
+                                                              const Leader& leader, double worth,
+                                                              std::size_t tested) const;
     /// One that solves the task, or is better, becomes the champion; its genome is fetched only
     /// then. False when interrupted.
     [[nodiscard]] bool challenge(const Generation& generation, const Leader& leader,

@@ -28,7 +28,8 @@ bool Coordinator::is_candidate(const Leader& leader, const evolve::SolvedTest& t
 }
 
 std::vector<std::uint64_t> Coordinator::other_candidates(const Generation& generation,
-                                                         const Leader& leader, double worth) const {
+                                                         const Leader& leader, double worth,
+                                                         std::size_t tested) const {
     if (experiment_.stop.candidates == 1) {
         return {};
     }
@@ -42,10 +43,10 @@ std::vector<std::uint64_t> Coordinator::other_candidates(const Generation& gener
     }
     std::ranges::stable_sort(worthy, std::ranges::greater{},
                              [&](std::uint64_t position) { return scores.fitness[position]; });
-    // The leader, who is tested already, may be among them or one of before.
+    // The leader, who may have been tested before, is among them or one of before.
     std::vector<std::uint64_t> others;
     for (const std::uint64_t position : worthy) {
-        if (others.size() + 1 >= experiment_.stop.candidates) {
+        if (others.size() + tested >= experiment_.stop.candidates) {
             break;
         }
         const evolve::Birth birth = strategy.birth(position);
@@ -71,7 +72,8 @@ bool Coordinator::test_candidates(const Generation& generation, Leader& leader,
         candidates.push_back(leader);
         report.tests.origin = leader.champion.origin;
     }
-    for (const std::uint64_t position : other_candidates(generation, leader, test->candidate)) {
+    for (const std::uint64_t position :
+         other_candidates(generation, leader, test->candidate, candidates.size())) {
         candidates.push_back({challenger_of(generation, position), position});
     }
     std::vector<ReadyChild> networks;

@@ -78,7 +78,7 @@ void Coordinator::begin_reign() {
         write_reign(directory_->path(), reign_);
     }
     scheduler_.set_reign(reign_);
-    reign_watch_.emplace(directory_->path(), reign_);
+    reign_watch_.emplace(*directory_, reign_);
 }
 
 void Coordinator::refuse_overwriting(Start start) const {

@@ -67,6 +67,7 @@ class Scheduler {
 
     /// The rounds under way, with the genomes that are here.
     [[nodiscard]] Follower& follower() { return follower_; }
+    [[nodiscard]] const Follower& follower() const { return follower_; }
     /// What becomes of the births of the oldest open round, while those of the others are
     /// evaluated, too, where a rank has nothing else to do; nothing when interrupted.
     [[nodiscard]] std::optional<GenerationResults> evaluate();
@@ -194,6 +195,9 @@ class Scheduler {
     };
 
     [[nodiscard]] bool interrupted() const { return interrupt_.load() != 0; }
+    /// Whether to end a wait for genomes that began then: an interrupt leaves it a moment, which
+    /// the last checkpoint needs.
+    [[nodiscard]] bool gives_up(Clock::time_point start) const;
     [[nodiscard]] Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
     [[nodiscard]] bool serving(const Peer& peer) const {
         return peer.known && !peer.silent && !peer.left;

@@ -149,6 +149,11 @@ std::optional<SharedIndividual> Scheduler::fetch_one(evolve::BirthId origin, std
     return genomes.at(origin);
 }
 
+bool Scheduler::gives_up(Clock::time_point start) const {
+    constexpr double moment = 2.0;
+    return interrupted() && seconds_since(start) > moment;
+}
+
 bool Scheduler::fetch(std::span<const evolve::BirthId> origins,
                       std::span<const std::uint32_t> holders, Ancestry::Genomes& genomes) {
     std::map<int, GenomeRequest> requests;
@@ -163,13 +168,14 @@ bool Scheduler::fetch(std::span<const evolve::BirthId> origins,
     for (const auto& [rank, request] : requests) {
         send(communicator_, rank, request);
     }
+    const Clock::time_point start = Clock::now();
     const Clock::time_point end =
-        Clock::now() + duration_of(fetching_share * experiment_.distribution.lease_seconds);
+        start + duration_of(fetching_share * experiment_.distribution.lease_seconds);
     const auto waiting = [&] {
         return std::ranges::any_of(fetched_, [](const auto& entry) { return !entry.second; });
     };
     while (waiting() && Clock::now() < end) {
-        if (interrupted()) {
+        if (gives_up(start)) {
             return false;
         }
         serve(fetching_patience);
@@ -195,7 +201,8 @@ std::optional<std::vector<SharedIndividual>> Scheduler::on_host(
     compute_->bring_to_host(std::move(genomes), [arrived](std::vector<SharedIndividual> all) {
         *arrived = std::move(all);
     });
-    while (!*arrived && !interrupted()) {
+    const Clock::time_point start = Clock::now();
+    while (!*arrived && !gives_up(start)) {
         serve(ComputeThread::look_every);
     }
     return *arrived;

@@ -182,6 +182,9 @@ void Scheduler::take_failure(int rank, const ShardFailure& failure) {
         round.leases.withdraw(rank);
     }
     consider_all();
+    if (interrupted()) {
+        return;  // Like all others.
+    }
     reporter_.warning(
         fmt::format("{} leaves the run ({}) its shards go to others", title(rank), failure.text));
 }

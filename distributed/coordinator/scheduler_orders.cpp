@@ -98,7 +98,6 @@ ShardOrder Scheduler::empty_order(int rank) {
 ShardOrder Scheduler::order_of(int rank, const Assignment& given) {
     const Shard& shard = given.shard;
     ShardOrder order = empty_order(rank);
-    order.ahead = given.progress.round->generation() - follower_.round()->generation();
     order.shard = shard.id;
     order.begin = shard.items.begin;
     order.end = shard.items.end;

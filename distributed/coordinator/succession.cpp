@@ -97,10 +97,11 @@ std::optional<Reign> read_reign(const fs::path& directory) {
     return reign;
 }
 
-ReignWatch::ReignWatch(const fs::path& directory, Reign own)
-    : file_(directory / reign_name), own_(std::move(own)) {}
+ReignWatch::ReignWatch(const RunDirectory& directory, Reign own)
+    : directory_(directory), file_(directory.path() / reign_name), own_(std::move(own)) {}
 
 void ReignWatch::check() {
+    directory_.require_own();
     struct stat about {};
     if (::stat(file_.c_str(), &about) != 0) {
         return;

@@ -11,6 +11,7 @@
 
 #include "cambrian/distributed/communicator/communicator.hpp"
 #include "cambrian/distributed/run.hpp"
+#include "cambrian/evolve/runs/run_directory.hpp"
 
 namespace cambrian::distributed {
 
@@ -23,13 +24,15 @@ void write_reign(const std::filesystem::path& directory, const Reign& reign);
 /// Keeps a coordinator that wakes late from writing: one that was stopped, and whose lock was lost.
 class ReignWatch {
   public:
+    /// @param directory must outlive it
     /// @param own what the directory says of this rank.
-    ReignWatch(const std::filesystem::path& directory, Reign own);
-    /// Throws Deposed where the directory says that another rank coordinates since. From any
-    /// thread.
+    ReignWatch(const RunDirectory& directory, Reign own);
+    /// Throws Deposed where the directory says that another rank coordinates since, and InputError
+    /// where it is another one by now. From any thread.
     void check();
 
   private:
+    const RunDirectory& directory_;
     std::filesystem::path file_;
     Reign own_;
     std::mutex mutex_;

@@ -135,7 +135,6 @@ void write(ArchiveWriter& archive, const ShardOrder& message) {
     write_optional(archive, message.state);
     archive.write(message.digest);
     archive.write(message.generation);
-    archive.write(message.ahead);
     archive.write(message.epoch);
     archive.write(message.shard);
     archive.write(message.begin);
@@ -156,7 +155,6 @@ void read(ArchiveReader& archive, ShardOrder& message) {
     read_optional(archive, message.state);
     archive.read(message.digest);
     archive.read(message.generation);
-    archive.read(message.ahead);
     archive.read(message.epoch);
     archive.read(message.shard);
     archive.read(message.begin);

@@ -73,9 +73,8 @@ struct ShardOrder {
     std::optional<RoundState> state;  ///< or a whole state.
     Hash128 digest;                   ///< Of the newest open round,
     std::uint64_t generation = 0;     ///< and its number.
-    std::uint64_t ahead = 0;          ///< Open rounds before the one that the births are of.
     std::uint64_t epoch = 0;          ///< Of the coordinator, see Reign.
-    std::uint64_t shard = 0;          ///< 0: none.
+    std::uint64_t shard = 0;          ///< 0: none. Tells the round of its births: generation_of().
     std::uint64_t begin = 0;          ///< In Round::order.
     std::uint64_t end = 0;
     std::vector<std::uint32_t> absent;    ///< Ranks that answer nobody.

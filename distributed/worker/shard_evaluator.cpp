@@ -69,12 +69,23 @@ ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment, b
         return;
     }
     make_fallback_ = [this] {
-        Fallback made{experiment_.distribution.fallback(), nullptr};
+        Fallback made{experiment_.distribution.fallback(), nullptr, nullptr};
         made.evaluator = std::make_unique<evolve::Evaluator>(
             *made.backend, *task_, experiment_.seed,
             evolve::family_of(experiment_.family, experiment_.variation));
+        if (experiment_.learning.on()) {
+            made.learner = std::make_unique<evolve::Learner>(
+                *made.backend, *task_, experiment_.seed, experiment_.learning);
+        }
         return made;
     };
+}
+
+ShardEvaluator::Fallback& ShardEvaluator::fallback() {
+    if (!fallback_.evaluator) {
+        fallback_ = make_fallback_();
+    }
+    return fallback_;
 }
 
 void ShardEvaluator::begin_task(std::uint64_t generation) {
@@ -84,6 +95,7 @@ void ShardEvaluator::begin_task(std::uint64_t generation) {
     }
     task_ = nullptr;  // Until all is there.
     fallback_.evaluator = nullptr;
+    fallback_.learner = nullptr;
     evaluator_ = nullptr;
     learner_ = nullptr;
     if (experiment_.learning.on()) {
@@ -106,6 +118,7 @@ JobResult ShardEvaluator::work(Job& job) {
         begin_task(job.round ? job.round->generation() : job.generation);
         take_remade(job);
         const evolve::Evaluator::Counters before = evaluator_->counters();
+        const std::uint64_t splits = learner_ ? learner_->memory_splits() : 0;
         Lives lives = live(job, result);
         score(job, lives.evaluations, result);
         evaluations_ = std::move(lives.evaluations);
@@ -115,8 +128,10 @@ JobResult ShardEvaluator::work(Job& job) {
         if (!lives.born.empty()) result.genomes = std::move(lives.born);
         const evolve::Evaluator::Counters after = evaluator_->counters();
         result.cost.programs_compiled = after.programs_compiled - before.programs_compiled;
-        result.cost.memory_splits +=
-            after.memory_splits - before.memory_splits + std::exchange(short_of_memory_, 0);
+        result.cost.memory_splits += after.memory_splits - before.memory_splits +
+                                     std::exchange(short_of_memory_, 0) +
+                                     (learner_ ? learner_->memory_splits() - splits : 0);
+        result.cost.fallbacks += std::exchange(taught_by_fallback_, 0);
         result.cost.evaluate = seconds_since(start) - result.cost.vary;
         const Clock::time_point evaluated = Clock::now();
         match_species(job, result);
@@ -203,12 +218,9 @@ std::vector<evolve::Evaluation> ShardEvaluator::evaluations(Job& job, JobResult&
             }
         }
     } while (again);
-    if (!fallback_.evaluator) {
-        fallback_ = make_fallback_();
-    }
     ++result.cost.fallbacks;
-    return fallback_.evaluator->evaluate(genomes(), job.evaluation,
-                                         {.samples = false, .origins = origins});
+    return fallback().evaluator->evaluate(genomes(), job.evaluation,
+                                          {.samples = false, .origins = origins});
 }
 
 std::vector<evolve::BirthId> ShardEvaluator::origins_of(const Job& job) const {
@@ -269,7 +281,16 @@ void ShardEvaluator::teach(std::vector<SharedIndividual>& genomes, std::uint64_t
     if (!learner_) {
         return;
     }
-    std::vector<std::vector<float>> weights = learner_->learn(pointers_to(genomes), generation);
+    std::vector<std::vector<float>> weights;
+    try {
+        weights = learner_->learn(pointers_to(genomes), generation);
+    } catch (const OutOfMemoryError&) {
+        if (!make_fallback_) {
+            throw;
+        }
+        weights = fallback().learner->learn(pointers_to(genomes), generation);
+        ++taught_by_fallback_;
+    }
     for (std::size_t i = 0; i < genomes.size(); ++i) {
         const auto learned = std::make_shared<evolve::Individual>();
         learned->structure = genomes[i]->structure;

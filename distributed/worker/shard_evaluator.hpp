@@ -162,7 +162,10 @@ class ShardEvaluator {
     struct Fallback {
         std::unique_ptr<Backend> backend;
         std::unique_ptr<evolve::Evaluator> evaluator;
+        std::unique_ptr<evolve::Learner> learner;  ///< Null where nobody learns.
     };
+    /// Made where it is missing.
+    [[nodiscard]] Fallback& fallback();
     Backend& backend_;
     const Experiment& experiment_;
     GenomePool genomes_;
@@ -182,6 +185,7 @@ class ShardEvaluator {
         std::exception_ptr failure;
     };
     std::vector<Remade> remade_;
+    std::uint64_t taught_by_fallback_ = 0;  ///< Shards, not yet told.
     std::uint64_t short_of_memory_ = 0;  ///< Times that there was none for what was made once more.
     std::vector<evolve::Evaluation> evaluations_;  ///< Of the last shard, for their memory.
     bool details_;  ///< Whether somebody wants the columns of BirthDetails.

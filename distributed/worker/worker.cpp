@@ -201,7 +201,10 @@ void Worker::keep_time() {
     watch_requests();
     if (interrupt_.load() != 0) {
         farewell_ += passed;
-        stopped_ = stopped_ || farewell_ > farewell_seconds;
+        if (!stopped_ && farewell_ > farewell_seconds) {
+            stopped_ = true;
+            send(communicator_, reign_.rank, ShardFailure{0, "a signal has asked it to end", true});
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -62,6 +63,8 @@ class Worker {
 
     // Shards, the genomes that they lack, and their way to the compute thread: worker_shards.cpp.
     void take_shard(ShardOrder order);
+    /// Whether this rank is in the state of an order, or past it with the round still open.
+    [[nodiscard]] bool knows(const ShardOrder& order) const;
     void accept_shard(ShardOrder order);
     /// Null where the order is of a round that is not open.
     [[nodiscard]] SharedRound round_of(const ShardOrder& order) const;
@@ -90,8 +93,9 @@ class Worker {
     Follower follower_;
     PendingShards pending_;
     ReceivedGenomes received_;
-    std::set<std::uint64_t> begun_;         ///< Shards of open rounds that were begun here.
-    std::optional<RoundEnd> early_end_;     ///< Of a round that this rank has not come to.
+    std::set<std::uint64_t> begun_;  ///< Shards of open rounds that were begun here.
+    /// Of rounds that this rank has not come to, by their numbers.
+    std::map<std::uint64_t, RoundEnd> early_ends_;
     std::vector<ShardOrder> early_orders_;  ///< Of a round that this rank has not heard of.
     Clock::time_point round_deadline_ = Clock::time_point::max();  ///< Then it asks for it.
     std::shared_ptr<const void> retired_;

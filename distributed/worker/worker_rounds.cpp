@@ -20,7 +20,8 @@ void Worker::take_round_end(const Payload& payload, std::string_view source) {
     }
     communicator_.push(RoundEnd::kind);
     if (end.record.generation > follower_.round()->generation()) {
-        early_end_ = end;  // It has overtaken the one before, which came another way.
+        // It has overtaken the one before, which came another way.
+        early_ends_.emplace(end.record.generation, end);
     } else {
         follow(end);
     }
@@ -40,8 +41,8 @@ void Worker::follow(const RoundEnd& end) {
 }
 
 void Worker::take_early_end() {
-    if (early_end_ && early_end_->record.generation <= follower_.round()->generation()) {
-        follow(*std::exchange(early_end_, std::nullopt));
+    if (!early_ends_.empty() && early_ends_.begin()->first <= follower_.round()->generation()) {
+        follow(early_ends_.extract(early_ends_.begin()).mapped());
     }
 }
 

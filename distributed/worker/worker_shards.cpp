@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cambrian/distributed/generation/blocks.hpp"
+#include "cambrian/distributed/generation/first_shares.hpp"
 #include "cambrian/engine/core/error.hpp"
 
 // Shards of a worker, the genomes that they lack, and their way to the compute thread.
@@ -27,7 +28,7 @@ void Worker::take_shard(ShardOrder order) {
         early_orders_.push_back(std::move(order));
         return;
     }
-    if (order.digest != follower_.newest()->digest) {
+    if (!knows(order)) {
         if (order.state) {
             const std::string text =
                 "this rank comes to another state of the run than the coordinator (its build "
@@ -43,6 +44,16 @@ void Worker::take_shard(ShardOrder order) {
     } else {
         take_early_orders();
     }
+}
+
+bool Worker::knows(const ShardOrder& order) const {
+    if (order.digest == follower_.newest()->digest) {
+        return true;
+    }
+    // In the steady state the end of a round may overtake an order: it comes through another rank.
+    return order.shard != 0 && follower_.is_open(generation_of(order.shard)) &&
+           follower_.is_open(order.generation) &&
+           follower_.round(order.generation)->digest == order.digest;
 }
 
 void Worker::accept_shard(ShardOrder order) {
@@ -79,9 +90,8 @@ void Worker::accept_shard(ShardOrder order) {
 }
 
 SharedRound Worker::round_of(const ShardOrder& order) const {
-    return order.ahead < follower_.open()
-               ? follower_.round(follower_.round()->generation() + order.ahead)
-               : nullptr;
+    const std::uint64_t generation = generation_of(order.shard);
+    return follower_.is_open(generation) ? follower_.round(generation) : nullptr;
 }
 
 void Worker::send_requests() {

@@ -187,7 +187,19 @@ void RunDirectory::write_config(const std::string& resolved_json,
     write_file_atomically(path_ / "config.json", std::as_bytes(std::span(text)));
 }
 
+void RunDirectory::require_own() const {
+    if (!lock_.is_of(path_)) {
+        throw InputError(
+            fmt::format("{} is not this run's directory any more (it was moved, or removed and "
+                        "made anew, while "
+                        "the run wrote to it) nothing more is written; move directories of runs "
+                        "that have ended",
+                        path_.string()));
+    }
+}
+
 void RunDirectory::write_status(const RunStatus& status) const {
+    require_own();
     write_status_file(path_ / status_name, status);
 }
 

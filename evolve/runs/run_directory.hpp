@@ -45,7 +45,11 @@ class RunDirectory {
     [[nodiscard]] std::optional<std::string> unfinished(std::string_view units) const;
     /// The resolved config with the arithmetic fingerprint of this run beside it.
     void write_config(const std::string& resolved_json, const std::string& fingerprint) const;
+    /// Throws as require_own() does.
     void write_status(const RunStatus& status) const;
+    /// Throws InputError where the path is another directory than the one that was locked: who
+    /// writes there now is another run.
+    void require_own() const;
 
   private:
     void sweep() const;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
@@ -193,9 +194,16 @@ RunLock::RunLock(const fs::path& directory)
     if (::ftruncate(file_, 0) != 0 || ::pwrite(file_, owner.data(), owner.size(), 0) < 0) {
         const std::string why = std::strerror(errno);
         ::close(file_);
-        throw ConfigError(fmt::format("the lock of {} cannot be written ({}) check the disk",
-                                      directory.string(), why));
+        throw InputError(fmt::format("the lock of {} cannot be written ({}) check the disk",
+                                     directory.string(), why));
     }
+}
+
+bool RunLock::is_of(const fs::path& directory) const {
+    struct stat own {};
+    struct stat found {};
+    return ::fstat(file_, &own) == 0 && ::stat((directory / lock_name).c_str(), &found) == 0 &&
+           own.st_dev == found.st_dev && own.st_ino == found.st_ino;
 }
 
 RunLock::~RunLock() {

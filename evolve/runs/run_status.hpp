@@ -40,6 +40,9 @@ class RunLock {
     RunLock(const RunLock&) = delete;
     RunLock& operator=(const RunLock&) = delete;
 
+    /// Whether it is still the lock of a directory: not where that was moved away or made anew.
+    [[nodiscard]] bool is_of(const std::filesystem::path& directory) const;
+
   private:
     int file_;
 };

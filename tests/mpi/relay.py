@@ -1,4 +1,5 @@
 """A rank killed between hearing of a round and passing it on: with more than 16 workers some hear of it from others."""
+import json
 import time
 
 import harness
@@ -33,6 +34,24 @@ def run(crash):
     return after, {rank: len(passed_on(rank)) for rank in range(1, RANKS) if (steps / str(rank)).exists()}
 
 
+def run_steadily():
+    """In the steady state an order and the record before it come from two ranks, in any order: none is lost for it."""
+    content = json.loads(experiment.read_text())
+    content["task"], content["steady_state"] = {"type": "xor"}, {"window": 64}
+    content["population"] = {"size": 64, "reevaluate": "never"}
+    content["run"]["stop"] = {"generations": 4000}
+    path = chosen.work / "steady.json"
+    path.write_text(json.dumps(content))
+    settings = ["--set", "engine.threads=1", "--set", f"distributed.lease_seconds={4 * LEASE}"]
+    places = [chosen.work / "steady-alone", chosen.work / "steady-all"]
+    texts = [harness.run(chosen, ranks, ["evolve", path, "--quiet", "--set", f"run.directory={place}", *settings])
+             for ranks, place in zip((1, RANKS), places)]
+    if "silent" in texts[1]:
+        harness.fail(f"an order was lost\n{texts[1]}")
+    harness.same(harness.results(places[0]), places[1], f"the steady state on {RANKS} ranks")
+
+
+run_steadily()
 _, relays = run("")
 victims = [rank for rank, count in relays.items() if count > 1]
 if not victims:

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "cambrian/distributed/worker/worker.hpp"
@@ -75,6 +76,28 @@ TEST(Fallback, WorkAboveTheMemoryLimitIsDoneElsewhereAndCounted) {
         EXPECT_EQ(results_of(experiment.directory), expected) << limit;
         EXPECT_GT(fallbacks_of(experiment), 0) << limit;
     }
+}
+
+TEST(Fallback, WhoFindsNoMemoryLearnsElsewhere) {
+    const TemporaryDirectory place;
+    Experiment experiment = callback_experiment(
+        {}, evolve::standard_tasks().make(
+                nlohmann::json::parse(R"({"type": "dataset", "source": {"type": "blobs"},
+                    "loss": {"type": "cross_entropy"}})"),
+                {}));
+    experiment.stop = {};
+    experiment.stop.generations = 2;
+    experiment.population.size = 6;
+    experiment.learning.mode = evolve::LearningMode::lamarckian;
+    experiment.learning.steps = 2;
+    experiment.distribution.fallback = [] { return make_cpu_backend({.math = Math::strict}); };
+    experiment.directory = place.path() / "enough";
+    static_cast<void>(run_with(experiment, 1000000));
+    const std::string expected = results_of(experiment.directory);
+    experiment.directory = place.path() / "little";
+    static_cast<void>(run_on(experiment, {.math = Math::strict, .memory_limit = 1000}));
+    EXPECT_EQ(results_of(experiment.directory), expected);
+    EXPECT_GT(fallbacks_of(experiment), 2);
 }
 
 TEST(Fallback, WithoutOneTheRunFails) {

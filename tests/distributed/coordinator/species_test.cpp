@@ -213,8 +213,14 @@ TEST(SpeciesRun, OneThatDiesOutAsConfiguredEnds) {
     experiment.species.protected_species = 0;
     experiment.species.extinction = evolve::Extinction::error;
     experiment.stop.generations = 400;
-    EXPECT_THAT([&] { static_cast<void>(launch(experiment, {})); },
-                testing::ThrowsMessage<Error>(HasSubstr("all species have died out")));
+    const RunResult result = launch(experiment, {}).result;
+    EXPECT_EQ(result.reason, StopReason::extinction);
+    EXPECT_LT(result.last.generation + 1, experiment.stop.generations);
+    EXPECT_EQ(read_network(experiment.directory / "best.cmb").fitness, result.best_fitness);
+    // It is over: there is nothing to go on with.
+    const RunResult again = launch(experiment, {.start = Start::resume}).result;
+    EXPECT_EQ(again.reason, StopReason::extinction);
+    EXPECT_EQ(again.last.generation, result.last.generation);
 }
 
 }  // namespace

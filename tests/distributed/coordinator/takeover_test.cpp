@@ -225,6 +225,34 @@ TEST(Takeover, CoordinatorThatWakesLateWritesNothing) {
     }
 }
 
+TEST(Succession, WhoseDirectoryIsAnotherOneWritesNothing) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.checkpoint.every = 1000;
+    const auto backend = make_cpu_backend({});
+    Communicator communicator = make_local_communicator();
+    RecordingReporter reporter;
+    const std::atomic<int> interrupt{0};
+    reporter.on_generation = [&](const GenerationReport& report) {
+        if (report.generation != 2) return;
+        while (!std::filesystem::exists(experiment.directory / "checkpoint.cmb"))
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));  // Nothing else is under way.
+        std::filesystem::rename(experiment.directory, place.path() / "moved");
+        std::filesystem::create_directory(experiment.directory);
+        write_reign(experiment.directory, {1, 0, {}});
+    };
+    try {
+        static_cast<void>(
+            run_coordinator(communicator, *backend, experiment, Start::fresh, reporter, interrupt));
+        FAIL() << "it went on";
+    } catch (const InputError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("is not this run's directory any more"));
+    }
+    EXPECT_FALSE(std::filesystem::exists(experiment.directory / "status.json"));
+    EXPECT_FALSE(std::filesystem::exists(experiment.directory / "checkpoint.cmb"));
+}
+
 TEST(Succession, WaitsWhileTheLockIsHeldAndSaysSo) {
     const TemporaryDirectory place;
     RecordedNetwork network(3);

@@ -47,6 +47,10 @@ SharedRound second_round(const Experiment& experiment, std::uint32_t holder) {
                       threads);
 }
 
+/// Shards of the second round.
+constexpr std::uint64_t one = first_shard_of(1);
+constexpr std::uint64_t two = one + 1;
+
 /// The first birth of a round, for a rank that knows nothing of it.
 ShardOrder order_of(const Round& round, std::uint64_t shard) {
     ShardOrder order;
@@ -144,7 +148,7 @@ class WorkerTest : public testing::Test {
     /// A shard waits for its parents when the request comes back.
     GenomeRequest begin(PlayedCoordinator& coordinator) {
         EXPECT_TRUE(coordinator.hear<Request>());  // The first one asks for work.
-        coordinator.say(order_of(*round_, 1));
+        coordinator.say(order_of(*round_, one));
         const auto request = coordinator.hear<GenomeRequest>();
         EXPECT_TRUE(request);
         return request.value_or(GenomeRequest{});
@@ -166,7 +170,7 @@ class WorkerTest : public testing::Test {
 TEST_F(WorkerTest, TheRightGenomesBeginTheShard) {
     PlayedCoordinator coordinator(experiment_);
     coordinator.say(answer_to(begin(coordinator)));
-    expect_result(coordinator, 1);
+    expect_result(coordinator, one);
 }
 
 TEST_F(WorkerTest, ADamagedGenomeFailsTheShard) {
@@ -176,14 +180,14 @@ TEST_F(WorkerTest, ADamagedGenomeFailsTheShard) {
     coordinator.say(reply);
     const auto failure = coordinator.hear<ShardFailure>();
     ASSERT_TRUE(failure);
-    EXPECT_EQ(failure->shard, 1U);
+    EXPECT_EQ(failure->shard, one);
     EXPECT_THAT(failure->text, HasSubstr("rank 0"));
     EXPECT_FALSE(failure->leaving);
     EXPECT_EQ(coordinator.hear<Request>()->room, 1U);
     // It has room again, and asks once more.
-    coordinator.say(order_of(*round_, 2));
+    coordinator.say(order_of(*round_, two));
     coordinator.say(answer_to(*coordinator.hear<GenomeRequest>()));
-    expect_result(coordinator, 2);
+    expect_result(coordinator, two);
 }
 
 TEST_F(WorkerTest, AnswersThatNobodyCanUseAreIgnored) {
@@ -192,7 +196,7 @@ TEST_F(WorkerTest, AnswersThatNobodyCanUseAreIgnored) {
     coordinator.say(answer_to(GenomeRequest{{0}}));  // Nobody asked for the worst founder.
     coordinator.say(MessageKind::genomes, std::vector<std::byte>(64, std::byte{0x5A}));
     coordinator.say(right);
-    expect_result(coordinator, 1);
+    expect_result(coordinator, one);
 }
 
 TEST_F(WorkerTest, AGenomeThatIsGoneEndsTheWaitWithoutAFailure) {
@@ -208,9 +212,9 @@ TEST_F(WorkerTest, AsksTheRankThatHasTheGenome) {
     round_ = second_round(experiment_, another);
     PlayedCoordinator coordinator(experiment_);
     ASSERT_TRUE(coordinator.hear<Request>());
-    coordinator.say(order_of(*round_, 1));
+    coordinator.say(order_of(*round_, one));
     coordinator.say_as_third(answer_to(*coordinator.third_hears<GenomeRequest>()));
-    expect_result(coordinator, 1);
+    expect_result(coordinator, one);
 }
 
 TEST_F(WorkerTest, AsksTheCoordinatorForWhatAnotherRankDoesNotGive) {
@@ -218,7 +222,7 @@ TEST_F(WorkerTest, AsksTheCoordinatorForWhatAnotherRankDoesNotGive) {
     for (const bool silent : {true, false}) {
         PlayedCoordinator coordinator(experiment_);
         ASSERT_TRUE(coordinator.hear<Request>());
-        coordinator.say(order_of(*round_, 1));
+        coordinator.say(order_of(*round_, one));
         const auto asked = coordinator.third_hears<GenomeRequest>();
         ASSERT_TRUE(asked);
         if (!silent) {
@@ -228,7 +232,7 @@ TEST_F(WorkerTest, AsksTheCoordinatorForWhatAnotherRankDoesNotGive) {
         ASSERT_TRUE(again);
         EXPECT_THAT(again->origins, testing::UnorderedElementsAreArray(asked->origins));
         coordinator.say(answer_to(*again));
-        expect_result(coordinator, 1);
+        expect_result(coordinator, one);
     }
 }
 
@@ -236,11 +240,11 @@ TEST_F(WorkerTest, DoesNotAskARankThatAnswersNobody) {
     round_ = second_round(experiment_, another);
     PlayedCoordinator coordinator(experiment_);
     ASSERT_TRUE(coordinator.hear<Request>());
-    ShardOrder order = order_of(*round_, 1);
+    ShardOrder order = order_of(*round_, one);
     order.absent = {another};
     coordinator.say(order);
     coordinator.say(answer_to(*coordinator.hear<GenomeRequest>()));
-    expect_result(coordinator, 1);
+    expect_result(coordinator, one);
 }
 
 TEST_F(WorkerTest, GivesWhatItMadeToWhoeverAsks) {
@@ -249,7 +253,7 @@ TEST_F(WorkerTest, GivesWhatItMadeToWhoeverAsks) {
     ASSERT_TRUE(coordinator.hear<Request>());
     ShardOrder order;
     order.digest = make_round(make_strategy(experiment_), {}, false, threads)->digest;
-    order.shard = 1;
+    order.shard = first_shard_of(0);
     order.end = 3;
     coordinator.say(order);
     ASSERT_TRUE(coordinator.hear<Request>());
@@ -267,16 +271,16 @@ TEST_F(WorkerTest, GivesWhatItMadeToWhoeverAsks) {
 TEST_F(WorkerTest, AsksForTheStateOfARoundItDoesNotKnow) {
     PlayedCoordinator coordinator(experiment_);
     ASSERT_TRUE(coordinator.hear<Request>());
-    ShardOrder order = order_of(*round_, 1);
+    ShardOrder order = order_of(*round_, one);
     order.state.reset();
     coordinator.say(order);
     const auto request = coordinator.hear<Request>();
     ASSERT_TRUE(request);
     EXPECT_EQ(request->room, 1U);
     EXPECT_NE(request->digest, round_->digest);
-    coordinator.say(order_of(*round_, 2));
+    coordinator.say(order_of(*round_, two));
     coordinator.say(answer_to(*coordinator.hear<GenomeRequest>()));
-    expect_result(coordinator, 2);
+    expect_result(coordinator, two);
 }
 
 TEST_F(WorkerTest, FollowsARoundThatAnotherRankTellsItAndPassesItOn) {
@@ -284,7 +288,7 @@ TEST_F(WorkerTest, FollowsARoundThatAnotherRankTellsItAndPassesItOn) {
     PlayedCoordinator coordinator(experiment_);
     ASSERT_TRUE(coordinator.hear<Request>());
     // The order is here first.
-    ShardOrder order = order_of(*round_, 1);
+    ShardOrder order = order_of(*round_, one);
     order.state.reset();
     order.generation = 1;
     coordinator.say(order);
@@ -295,7 +299,7 @@ TEST_F(WorkerTest, FollowsARoundThatAnotherRankTellsItAndPassesItOn) {
     former.epoch = 7;
     coordinator.say_as_third(former);  // Of another coordinator: it does not count.
     coordinator.say_as_third(end);
-    expect_result(coordinator, 1);
+    expect_result(coordinator, one);
     EXPECT_EQ(coordinator.third_hears<RoundEnd>(), end);
 }
 
@@ -342,8 +346,8 @@ TEST_F(WorkerTest, DoesAFirstShareOnceThatIsOrderedToo) {
     coordinator.say_as_third(
         RoundEnd{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {1}, {{1, 0}}});
     expect_result(coordinator, first_shard_of(1));
-    coordinator.say(order_of(*round_, 2));
-    expect_result(coordinator, 2);
+    coordinator.say(order_of(*round_, two));
+    expect_result(coordinator, two);
 }
 
 TEST_F(WorkerTest, TakesItsFirstShareAlsoWhereAnOrderHasLedItToTheRound) {
@@ -398,7 +402,7 @@ TEST_F(WorkerTest, FollowsARoundWhoseEndHasOvertakenTheOneBefore) {
 TEST_F(WorkerTest, AsksTheCoordinatorForARoundThatNobodyTellsIt) {
     PlayedCoordinator coordinator(experiment_);
     ASSERT_TRUE(coordinator.hear<Request>());
-    ShardOrder order = order_of(*round_, 1);
+    ShardOrder order = order_of(*round_, one);
     order.state.reset();
     order.generation = 1;
     coordinator.say(order);
@@ -407,13 +411,13 @@ TEST_F(WorkerTest, AsksTheCoordinatorForARoundThatNobodyTellsIt) {
     answer.end = 0;
     coordinator.say(answer);
     coordinator.say(answer_to(*coordinator.hear<GenomeRequest>()));
-    expect_result(coordinator, 1);
+    expect_result(coordinator, one);
 }
 
 TEST_F(WorkerTest, LeavesWhenItComesToAnotherState) {
     PlayedCoordinator coordinator(experiment_);
     ASSERT_TRUE(coordinator.hear<Request>());
-    ShardOrder order = order_of(*round_, 1);
+    ShardOrder order = order_of(*round_, one);
     order.digest.low ^= 1U;
     coordinator.say(order);
     const auto failure = coordinator.hear<ShardFailure>();
