@@ -26,22 +26,23 @@ void check(const GenerationSettings& settings) {
                                       settings.block, largest_count));
 }
 
+/// Messages count prompts from 1, as their texts do.
 void check(const Prompt& prompt, std::size_t index, std::int64_t longest) {
     if (prompt.tokens.empty())
         throw InputError(fmt::format(
             "prompt {} has no tokens (a network continues what it has read) give it a text",
-            index));
+            index + 1));
     for (const std::int64_t id : prompt.tokens)
         if (id < 0 || id >= ids)
             throw InputError(
                 fmt::format("prompt {} has the token {} (ids are 0 to {}) use the "
                             "tokenizer of the network",
-                            index, id, ids - 1));
+                            index + 1, id, ids - 1));
     const auto length = static_cast<std::int64_t>(prompt.tokens.size());
     if (longest > 0 && length > longest)
         throw InputError(
             fmt::format("prompt {} has {} tokens (the network takes sequences of {}) shorten it",
-                        index, length, longest));
+                        index + 1, length, longest));
 }
 
 }  // namespace

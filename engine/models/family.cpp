@@ -144,8 +144,9 @@ void require_chain(const Family& family, const Blueprint& blueprint) {
 }  // namespace
 
 std::span<const Family> families() {
-    static const std::vector<Family> all{llama_family(), qwen2_family(), qwen3_family(),
-                                         gpt2_family(),  mamba_family(), state_spaces_family()};
+    static const std::vector<Family> all{llama_family(),       mistral_family(), qwen2_family(),
+                                         qwen3_family(),       gpt2_family(),    mamba_family(),
+                                         state_spaces_family()};
     return all;
 }
 

@@ -141,6 +141,7 @@ struct DescribedModel {
 
 // The families, each in a file of its own.
 [[nodiscard]] Family llama_family();
+[[nodiscard]] Family mistral_family();
 [[nodiscard]] Family gpt2_family();
 [[nodiscard]] Family qwen2_family();
 [[nodiscard]] Family qwen3_family();

@@ -83,9 +83,22 @@ std::vector<std::int64_t> split_order(const Tensor& targets, const Split& split,
     return split.stratify ? stratified(targets, order) : order;
 }
 
+/// Throws ConfigError for targets of a loss of probabilities that are none.
+void require_shares(const SourceRows& rows, const Loss& loss) {
+    for (const double target : rows.targets.elements)
+        if (!(target >= 0.0 && target <= 1.0))
+            throw ConfigError(
+                fmt::format("{} is a target of {} (a target is a probability, from 0 to 1) divide "
+                            "what is in percent by 100, or use mse",
+                            target, name(loss)));
+}
+
 /// Targets as the loss takes them.
 void fit_targets(SourceRows& rows, const Loss& loss) {
-    if (wants_classes(loss) == (rows.classes > 0)) return;
+    if (wants_classes(loss) == (rows.classes > 0)) {
+        if (!wants_classes(loss) && has_accuracy(loss)) require_shares(rows, loss);
+        return;
+    }
     if (wants_classes(loss))
         throw ConfigError(fmt::format(
             "{} needs classes (the source has numbers as targets) use a loss of numbers "
@@ -96,6 +109,11 @@ void fit_targets(SourceRows& rows, const Loss& loss) {
         throw ConfigError(
             fmt::format("{} needs numbers (the source has {} classes) use cross_entropy",
                         name(loss), rows.classes));
+    if (rows.targets.shape.rank() >= rows.inputs.shape.rank())
+        throw ConfigError(
+            fmt::format("{} needs numbers (the source has integers {} as targets of {}, which are "
+                        "classes) store several bits of a row as floats",
+                        name(loss), rows.targets.shape.text(), rows.inputs.shape.text()));
     // Two classes are one number.
     std::vector<std::int64_t> extents(rows.targets.shape.extents().begin(),
                                       rows.targets.shape.extents().end());

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/kinds.hpp"
 #include "cambrian/engine/train/optimizer.hpp"
 
@@ -43,7 +44,12 @@ std::string_view name(const Optimizer& optimizer) {
 }
 
 Optimizer optimizer_from_json(const nlohmann::json& json, std::string_view path) {
-    return field_json::read_kind(json, path, optimizer_kinds());
+    Optimizer optimizer = field_json::read_kind(json, path, optimizer_kinds());
+    if (const Sgd* sgd = std::get_if<Sgd>(&optimizer); sgd && sgd->nesterov && sgd->momentum == 0.0)
+        throw ConfigError(std::string(path) +
+                          ".nesterov is true (it looks ahead along a momentum, which is 0) set "
+                          "momentum, or leave it out");
+    return optimizer;
 }
 
 nlohmann::ordered_json to_json(const Optimizer& optimizer) {

@@ -18,10 +18,6 @@ bool of_classes(const LabelledRows& rows) {
            rows.meaning == OutputMeaning::class_score || rows.meaning == OutputMeaning::bit;
 }
 
-double logistic(double x) {
-    return 1.0 / (1.0 + std::exp(-x));
-}
-
 bool counts(const LabelledRows& rows, std::size_t answer) {
     return rows.counted.empty() || rows.counted[answer] != 0;
 }

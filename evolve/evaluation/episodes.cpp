@@ -94,14 +94,14 @@ bool draws_itself(const Environment& environment) {
 bool is_visible(const Task& task) {
     const Environment* environment = environment_of(task);
     return environment != nullptr ? draws_itself(*environment)
-                                  : dynamic_cast<const VisibleTask*>(&task) != nullptr;
+                                  : dynamic_cast<const VisibleTask*>(&task.inner()) != nullptr;
 }
 
 std::optional<DrawnEpisode> best_episode(Backend& backend, const Task& task, const Genome& genome,
                                          std::uint64_t seed, const EvaluationRound& round,
                                          std::int64_t max_steps) {
     if (!is_visible(task)) return std::nullopt;
-    if (const auto* visible = dynamic_cast<const VisibleTask*>(&task)) {
+    if (const auto* visible = dynamic_cast<const VisibleTask*>(&task.inner())) {
         const Individual individual(genome);
         const std::array<const Individual*, 1> one{&individual};
         PopulationRunner runner(backend, Family::graph);

@@ -79,9 +79,25 @@ struct Layout {
     bool per_sample = false;
 };
 
+/// Throws ConfigError for an output of a task's graph that is no such number.
+void require_output(const Task& task, const char* what, const Var& value, ValueType type,
+                    int rank) {
+    const bool real = type == ValueType::real;
+    if (value.graph != nullptr && value.info().type == type && value.rank() == rank) return;
+    throw ConfigError(fmt::format(
+        "task {} gives {} as its {} (it is {} of rank {}, for one network) mend its build()",
+        task.type(), value.graph == nullptr ? "nothing" : value.shape().text(), what,
+        real ? "a real" : "an integer", rank));
+}
+
 std::vector<Var> build_objective(const Task& task, Phase phase, const ObjectiveContext& context,
                                  Layout& layout) {
     const Objective objective = task.build(context, phase);
+    require_output(task, "fitness", objective.fitness, ValueType::real, 0);
+    if (objective.env_steps)
+        require_output(task, "env_steps", *objective.env_steps, ValueType::integer, 0);
+    if (objective.per_sample)
+        require_output(task, "per_sample", *objective.per_sample, ValueType::real, 1);
     std::vector<Var> outputs{objective.fitness};
     layout = {.env_steps = objective.env_steps.has_value(),
               .per_sample = objective.per_sample.has_value()};
@@ -213,7 +229,10 @@ std::vector<Evaluation> Evaluator::State::on_host(std::span<const Individual* co
     const std::vector<double> fitness = task.evaluate(population, round.phase, seed, round.round);
     CAMBRIAN_ASSERT(fitness.size() == individuals.size());
     std::vector<Evaluation> result(individuals.size());
-    for (std::size_t i = 0; i < result.size(); ++i) judge(result[i], fitness[i]);
+    for (std::size_t i = 0; i < result.size(); ++i) {
+        judge(result[i], fitness[i]);
+        result[i].env_steps = population.env_steps(i);
+    }
     return result;
 }
 

@@ -72,7 +72,8 @@ HostPopulation::HostPopulation(Backend& backend, PopulationRunner& runner,
       runner_(runner),
       observations_(signature.observations),
       individuals_(individuals),
-      origins_(origins) {
+      origins_(origins),
+      steps_(individuals.size()) {
     CAMBRIAN_EXPECT(origins.empty() || origins.size() == individuals.size());
 }
 
@@ -162,6 +163,10 @@ std::optional<BirthId> HostPopulation::origin(std::size_t network) const {
 
 Genome HostPopulation::genome(std::size_t network) const {
     return genome_of(copy_to_host(*individuals_[network], backend_));
+}
+
+void HostPopulation::count_steps(std::size_t network, std::uint64_t steps) {
+    steps_[network] += steps;
 }
 
 Var stateless_outputs(const ForwardModel& network, Var rows, const NetworkOperands& operands) {

@@ -28,6 +28,8 @@ class HostPopulation final : public Population {
     void reset(std::span<const std::uint8_t> worlds) override;
     [[nodiscard]] std::optional<BirthId> origin(std::size_t network) const override;
     [[nodiscard]] Genome genome(std::size_t network) const override;
+    void count_steps(std::size_t network, std::uint64_t steps) override;
+    [[nodiscard]] std::uint64_t env_steps(std::size_t network) const { return steps_[network]; }
 
   private:
     void begin_worlds(std::int64_t batch);
@@ -37,6 +39,7 @@ class HostPopulation final : public Population {
     std::int64_t observations_;
     std::span<const Individual* const> individuals_;
     std::span<const BirthId> origins_;
+    std::vector<std::uint64_t> steps_;  ///< Of each network.
     GrowingBuffer inputs_{ValueType::real};
     std::int64_t batch_ = 0;        ///< Worlds of each network; 0: nothing is carried.
     std::int64_t state_words_ = 0;  ///< Of one world, enough for every network.

@@ -142,6 +142,7 @@ struct Learner::State {
     LearningSettings settings;
     RandomKey key;
     PopulationRunner runner;
+    std::uint64_t halvings = 0;
     std::unique_ptr<Buffer> inputs;
     std::unique_ptr<Buffer> targets;
     std::unique_ptr<Buffer> order;
@@ -213,6 +214,7 @@ std::vector<float> Learner::State::run(std::span<const Individual* const> group)
     } catch (const OutOfMemoryError&) {
         if (group.size() == 1) throw;
     }
+    ++halvings;
     std::vector<float> all = run(group.first(group.size() / 2));
     std::ranges::copy(run(group.subspan(group.size() / 2)), std::back_inserter(all));
     return all;
@@ -225,6 +227,10 @@ Learner::Learner(Backend& backend, const Task& task, std::uint64_t seed,
 }
 
 Learner::~Learner() = default;
+
+std::uint64_t Learner::memory_splits() const {
+    return state_->runner.memory_splits() + state_->halvings;
+}
 
 std::vector<std::vector<float>> Learner::learn(std::span<const Individual* const> individuals,
                                                std::uint64_t round) {

@@ -73,6 +73,8 @@ class Learner {
     /// @param round whose batches: the generation.
     [[nodiscard]] std::vector<std::vector<float>> learn(
         std::span<const Individual* const> individuals, std::uint64_t round);
+    /// Times that some waited for others, or learned in halves, since they filled the memory.
+    [[nodiscard]] std::uint64_t memory_splits() const;
 
   private:
     struct State;

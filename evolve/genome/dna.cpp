@@ -203,6 +203,7 @@ Dna dna(const Genome& genome) {
         result.push_back({.slot = gene.slot,
                           .type = std::string(layer.type()),
                           .structure = structure_hash(layer),
+                          .wiring = wiring_of(layer),
                           .enabled = head || genome.blueprint.slots[slot]->enabled,
                           .direction = direction(weights_of(genome, gene))});
     }
@@ -210,7 +211,7 @@ Dna dna(const Genome& genome) {
 }
 
 double similarity(const LayerSignature& a, const LayerSignature& b) {
-    if (a.type != b.type || a.direction.size() != b.direction.size()) {
+    if (a.type != b.type || a.wiring != b.wiring || a.direction.size() != b.direction.size()) {
         return 0.0;
     }
     if (a.direction.empty()) {

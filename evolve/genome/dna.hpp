@@ -12,7 +12,8 @@ namespace cambrian::evolve {
 struct LayerSignature {
     int slot = 0;  ///< Slot index; slots() for the head.
     std::string type{};
-    Hash128 structure{};  ///< Hash of type, fields and activations.
+    Hash128 structure{};       ///< Hash of type, fields and activations.
+    std::uint64_t wiring = 0;  ///< See wiring_of().
     bool enabled = true;
     std::vector<float>
         direction{};  ///< Weights divided by their norm; empty for weightless layers.
@@ -23,8 +24,8 @@ using Dna = std::vector<LayerSignature>;
 /// Signatures of every filled slot in index order, then the head.
 [[nodiscard]] Dna dna(const Genome& genome);
 
-/// Cosine of two signatures in [-1, 1]: 0 where type or weight count differ; weightless layers of
-/// equal structure give 1.
+/// Cosine of two signatures in [-1, 1]: 0 where type, wiring or weight count differ; weightless
+/// layers of equal structure give 1.
 [[nodiscard]] double similarity(const LayerSignature& a, const LayerSignature& b);
 
 /// A layer of one network that sits elsewhere in the other.

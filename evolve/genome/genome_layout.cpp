@@ -75,6 +75,20 @@ std::vector<ParameterSpec> gene_parameters(const Blueprint& blueprint, const Gen
     return {network_check::link_parameter(blueprint, chain_shapes(blueprint), link)};
 }
 
+std::uint64_t wiring_of(const AnyLayer& layer) {
+    const auto* neurons = std::get_if<Neurons>(&layer.variant());
+    if (neurons == nullptr) {
+        return 0;
+    }
+    Hasher hasher;
+    for (const Neurons::Connection& connection : neurons->connections) {
+        hasher.add(connection.source);
+        hasher.add(connection.target);
+        hasher.add(connection.delay);
+    }
+    return hasher.hash64();
+}
+
 bool same_weights(const Blueprint& a, const GeneWeights& gene_a, const Blueprint& b,
                   const GeneWeights& gene_b) {
     if (gene_a.count != gene_b.count || (gene_a.link < 0) != (gene_b.link < 0)) {
@@ -86,7 +100,7 @@ bool same_weights(const Blueprint& a, const GeneWeights& gene_a, const Blueprint
         if (layer_a == layer_b) {
             return true;
         }
-        if (layer_a.type() != layer_b.type()) {
+        if (layer_a.type() != layer_b.type() || wiring_of(layer_a) != wiring_of(layer_b)) {
             return false;
         }
     }

@@ -28,8 +28,12 @@ using GeneWeights = WeightBlock;
 [[nodiscard]] std::vector<ParameterSpec> gene_parameters(const Blueprint& blueprint,
                                                          const GeneWeights& gene);
 
-/// Whether two genes have equal types and parameter shapes, so that weight i means the same in
-/// both.
+/// What weights belong to where shapes do not tell: of a layer of neurons a hash of the ends and
+/// delays of its connections, else 0.
+[[nodiscard]] std::uint64_t wiring_of(const AnyLayer& layer);
+
+/// Whether two genes have equal types, wiring and parameter shapes, so that weight i means the same
+/// in both.
 [[nodiscard]] bool same_weights(const Blueprint& a, const GeneWeights& gene_a, const Blueprint& b,
                                 const GeneWeights& gene_b);
 

@@ -13,10 +13,14 @@ namespace {
 constexpr std::uint64_t neuron_form = 1;
 constexpr std::uint64_t connection_form = 2;
 
-/// What the weights of a gene mean: layer type, names and shapes of parameters; see same_weights().
+/// What the weights of a gene mean: layer type, wiring, names and shapes of parameters; see
+/// same_weights().
 std::uint64_t form_of(const Blueprint& blueprint, const GeneWeights& gene) {
     Hasher hasher;
     hasher.add(gene.link < 0 ? layer_at(blueprint, gene.slot).type() : std::string_view{});
+    if (gene.link < 0) {
+        hasher.add(wiring_of(layer_at(blueprint, gene.slot)));
+    }
     for (const ParameterSpec& parameter : gene_parameters(blueprint, gene)) {
         hasher.add(parameter.name);
         for (const std::int64_t extent : parameter.shape.extents()) {

@@ -89,6 +89,10 @@ std::string Preparation::answer_name(std::size_t output) const {
     return ahead == 0 ? output_name(output) : fmt::format("{}(t+{})", output_name(output), ahead);
 }
 
+double logistic(double x) {
+    return 1.0 / (1.0 + std::exp(-x));
+}
+
 Preparation plain_preparation(const Blueprint& blueprint) {
     Preparation preparation;
     preparation.inputs.resize(static_cast<std::size_t>(blueprint.input_features));
@@ -111,6 +115,8 @@ std::string preparation_fault(const Preparation& preparation, const Blueprint& b
     if (why.empty()) why = outputs_fault(preparation);
     if (why.empty()) why = classes_fault(preparation);
     if (why.empty()) why = labels_fault(preparation);
+    if (why.empty() && preparation.logits && !preparation.classes.empty())
+        why = "its outputs are shares and classes";
     if (why.empty()) why = fills_fault(preparation);
     if (why.empty() && (preparation.sequence_rows < 0 || preparation.sequence_rows > max_rows))
         why = "its sequences have an impossible length";
@@ -161,6 +167,8 @@ std::string other_meaning(const Preparation& first, const Preparation& second) {
     }
     if (first.classes != second.classes || first.labels != second.labels)
         return "their classes are others";
+    if (first.logits != second.logits)
+        return "outputs are logits of shares of one and numbers of the other";
     if (first.sequence_rows != second.sequence_rows)
         return fmt::format("sequences have {} rows and {}", first.sequence_rows,
                            second.sequence_rows);

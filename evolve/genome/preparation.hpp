@@ -42,7 +42,8 @@ struct PreparedOutput {
     std::string
         current{};  ///< Column of the same row that a predicted change is added to, or empty.
 
-    /// The answer but for the current value: output · scale + shift.
+    /// The answer but for the current value: output · scale + shift. Of logits see
+    /// Preparation::logits.
     [[nodiscard]] double answer(double output) const {
         return output * scaling.scale + scaling.shift;
     }
@@ -66,6 +67,8 @@ struct Preparation {
     /// Rows after the one that a network sees, of which it tells: of forecasts. 0: of that row, and
     /// in files of the first format.
     std::int64_t ahead = 0;
+    /// Outputs are logits of shares: what is scaled is logistic(output). Never with classes.
+    bool logits = false;
 
     /// Whether inputs are found by the names of their columns.
     [[nodiscard]] bool named() const { return !inputs.empty() && !inputs[0].column.empty(); }
@@ -77,6 +80,9 @@ struct Preparation {
     [[nodiscard]] std::vector<std::string> class_names() const;
     bool operator==(const Preparation&) const = default;
 };
+
+/// 1 / (1 + e^-x)
+[[nodiscard]] double logistic(double x);
 
 /// Every column as it is, by position, and outputs without names.
 [[nodiscard]] Preparation plain_preparation(const Blueprint& blueprint);

@@ -11,7 +11,9 @@ namespace cambrian::evolve {
 namespace {
 
 /// 2: texts of labels, what to do with missing cells, forecasts. What has none is written as 1.
-constexpr std::uint32_t preparation_format = 2;
+/// 3: logits, whose preparations alone are written so.
+constexpr std::uint32_t preparation_format = 3;
+constexpr std::uint32_t second_format = 2;
 constexpr std::uint32_t first_format = 1;
 /// The length of a text and the numbers beside it.
 constexpr std::uint64_t smallest_input = 8 + 3 * 8;
@@ -82,8 +84,10 @@ const nlohmann::json& list(const nlohmann::json& json, const char* key) {
 std::vector<std::byte> encode(const Preparation& preparation) {
     const bool first = preparation.labels.empty() && preparation.ahead == 0 &&
                        preparation.missing_values == MissingValues::error;
+    const std::uint32_t format =
+        preparation.logits ? preparation_format : (first ? first_format : second_format);
     ArchiveWriter writer;
-    writer.write(first ? first_format : preparation_format);
+    writer.write(format);
     writer.write(static_cast<std::uint64_t>(preparation.inputs.size()));
     for (const PreparedInput& input : preparation.inputs) {
         writer.write(input.column);
@@ -98,7 +102,7 @@ std::vector<std::byte> encode(const Preparation& preparation) {
     }
     writer.write(std::span<const double>(preparation.classes));
     writer.write(preparation.sequence_rows);
-    if (!first) write_additions(writer, preparation);
+    if (format > first_format) write_additions(writer, preparation);
     return writer.take();
 }
 
@@ -121,6 +125,7 @@ Preparation decode_preparation(std::span<const std::byte> bytes, std::string_vie
     reader.read(preparation.classes);
     reader.read(preparation.sequence_rows);
     if (found > first_format) read_additions(reader, preparation);
+    preparation.logits = found > second_format;
     reader.finish();
     return preparation;
 }
@@ -147,6 +152,7 @@ nlohmann::ordered_json to_json(const Preparation& preparation) {
               {"sequence_rows", preparation.sequence_rows}};
     if (!preparation.labels.empty()) json["labels"] = preparation.labels;
     if (preparation.ahead > 0) json["ahead"] = preparation.ahead;
+    if (preparation.logits) json["logits"] = true;
     if (preparation.missing_values != MissingValues::error)
         json["missing_values"] =
             missing_values_names[static_cast<std::size_t>(preparation.missing_values)];
@@ -177,6 +183,7 @@ Preparation preparation_from_json(const nlohmann::json& json) {
             json_read::choice(json.at("missing_values"), "missing_values", missing_values_names));
     preparation.sequence_rows = count(json, "sequence_rows");
     if (json.contains("ahead")) preparation.ahead = count(json, "ahead");
+    if (json.contains("logits")) preparation.logits = json.at("logits").get<bool>();
     return preparation;
 }
 

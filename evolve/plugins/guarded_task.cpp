@@ -65,6 +65,7 @@ class GuardedTask final : public Task {
     [[nodiscard]] std::vector<std::string> notes() const override {
         return call([&] { return task_->notes(); });
     }
+    [[nodiscard]] const Task& inner() const override { return *task_; }
 
   private:
     std::unique_ptr<Task> task_;

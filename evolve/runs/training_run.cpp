@@ -327,20 +327,23 @@ class Run {
     }
 
     /// A loss as evolution and 'cambrian evaluate' measure it: fitness is compared between
-    /// networks, whoever made them. Nothing where the targets are scaled by several factors.
+    /// networks, whoever made them. Nothing where the targets are scaled by several factors, or
+    /// fitness is no loss of the same rows.
     [[nodiscard]] std::optional<double> loss_in_units(double loss) const {
+        const evolve::TaskSignature signature = job_.task->signature();
+        if (!signature.loss || signature.windows) return std::nullopt;
         if (!units_) return loss;
         return units_->factor ? std::optional(loss * *units_->factor) : std::nullopt;
     }
 
-    /// The kept loss of a network in these units, measured where it cannot be converted.
-    [[nodiscard]] double watched_loss(const evolve::Genome& genome) const {
-        if (const auto loss = loss_in_units(kept_->loss)) return *loss;
+    /// What 'cambrian evaluate' says of a network with a loss, measured where that is no other form
+    /// of it.
+    [[nodiscard]] double fitness_of(const evolve::Genome& genome, evolve::Phase phase,
+                                    double loss) const {
+        if (const auto told = loss_in_units(loss)) return -*told;
         evolve::Evaluator evaluator(backend_, *job_.task, job_.settings.seed);
         const std::array<const evolve::Genome*, 1> genomes{&genome};
-        const auto phase =
-            job_.task->signature().validates ? evolve::Phase::validation : evolve::Phase::train;
-        return -evaluator.evaluate(genomes, {phase, 0}).front().fitness;
+        return evaluator.evaluate(genomes, {phase, 0}).front().fitness;
     }
 
     /// Writes nothing and returns false where a weight is not finite.
@@ -355,8 +358,12 @@ class Run {
         content.generation = static_cast<std::uint64_t>(trainer_.epochs_done());
         content.birth = static_cast<std::uint64_t>(individual);
         if (snapshot == Snapshot::best && std::isfinite(kept_->loss)) {
-            content.fitness = -watched_loss(content.genome);
-            if (job_.task->signature().validates) content.validated = content.fitness;
+            const bool validates = job_.task->signature().validates;
+            content.fitness = fitness_of(
+                content.genome, validates ? evolve::Phase::validation : evolve::Phase::train,
+                kept_->loss);
+            if (validates) content.validated = content.fitness;
+            kept_fitness_ = content.fitness;
         }
         write_network(directory_.path() / file, content);
         return true;
@@ -375,7 +382,11 @@ class Run {
         if (!interrupted && job_.task->signature().tests)
             result.test = trainer_.evaluate(
                 Part::test, Snapshot::best)[static_cast<std::size_t>(result.individual)];
-        tested_ = result.test;
+        if (result.test) {
+            evolve::Genome genome = named_genome();
+            genome.weights = trainer_.weights(result.individual, Snapshot::best);
+            tested_ = fitness_of(genome, evolve::Phase::test, result.test->loss);
+        }
         if (!interrupted && job_.keeps_weights() &&
             trainer_.weights(result.individual, Snapshot::best) == job_.settings.initial_weights)
             reporter_.note("no epoch was better than the start: best.cmb is network.initial");
@@ -389,18 +400,18 @@ class Run {
 
     void write_status(const char* state, std::optional<int> exit_code, const std::string& reason) {
         // While it runs the lowest so far, at the end that of best.cmb.
-        const double loss =
-            kept_ && exit_code ? kept_->loss : trainer_.best_loss(best_individual());
+        std::optional<double> best = kept_fitness_;
+        if (!exit_code)
+            if (best = loss_in_units(trainer_.best_loss(best_individual())); best) best = -*best;
         RunStatus status;
         status.state = state;
         status.exit_code = exit_code;
         status.generation = static_cast<std::uint64_t>(trainer_.epochs_done());
-        if (const auto told = loss_in_units(loss); told && std::isfinite(*told)) {
-            status.best = -*told;
-            if (job_.task->signature().validates) status.validated = -*told;
+        if (best && std::isfinite(*best)) {
+            status.best = best;
+            if (job_.task->signature().validates) status.validated = best;
         }
-        if (const auto told = tested_ ? loss_in_units(tested_->loss) : std::nullopt)
-            status.tested = -*told;
+        status.tested = tested_;
         status.reason = reason;
         directory_.write_status(status);
     }
@@ -423,7 +434,8 @@ class Run {
     std::unique_ptr<HttpLines> sent_;
     std::unique_ptr<Observer> lines_;
     std::unique_ptr<WindowObserver> window_;
-    std::optional<Score> tested_;
+    std::optional<double> kept_fitness_;  ///< Of best.cmb.
+    std::optional<double> tested_;
     double told_ = 0.0;  ///< When status.json was written.
 };
 

@@ -131,6 +131,10 @@ class Islands final : public Strategy {
         return all;
     }
 
+    [[nodiscard]] bool extinct() const override {
+        return std::ranges::any_of(islands_,
+                                   [](const Island& island) { return island->extinct(); });
+    }
     [[nodiscard]] bool regulates() const override { return islands_.front()->regulates(); }
     [[nodiscard]] std::uint64_t simplifying() const override {
         std::uint64_t count = 0;

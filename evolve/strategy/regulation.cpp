@@ -35,6 +35,7 @@ class Regulated final : public Strategy {
         return inner_->species_of(scores);
     }
     [[nodiscard]] std::vector<SpeciesSummary> species() const override { return inner_->species(); }
+    [[nodiscard]] bool extinct() const override { return inner_->extinct(); }
     [[nodiscard]] bool regulates() const override { return true; }
     [[nodiscard]] std::uint64_t simplifying() const override { return phase_.simplifies ? 1 : 0; }
 

@@ -77,6 +77,7 @@ class SpeciesStrategy final : public Strategy {
     [[nodiscard]] std::vector<Kinship> kinship() const override;
     [[nodiscard]] std::vector<std::uint64_t> species_of(const Scores& scores) const override;
     [[nodiscard]] std::vector<SpeciesSummary> species() const override;
+    [[nodiscard]] bool extinct() const override;
 
     [[nodiscard]] Decision decide(const Scores& scores, ThreadPool& threads) const override;
     [[nodiscard]] std::unique_ptr<Strategy> apply(
@@ -191,6 +192,12 @@ std::vector<std::uint64_t> SpeciesStrategy::species_of(const Scores& scores) con
         }
     }
     return ids;
+}
+
+bool SpeciesStrategy::extinct() const {
+    return settings_.extinction == Extinction::error && generation_ > 0 &&
+           state_.living().empty() &&
+           !restarts_.just_now(generation_ - 1, selection_.restart_after, task_changes_);
 }
 
 std::vector<SpeciesSummary> SpeciesStrategy::species() const {
@@ -362,11 +369,6 @@ Decision SpeciesStrategy::decide(const Scores& scores, ThreadPool&) const {
         drop_least_fit(living);
         divide_births(living);
         choose_representatives(living);
-    } else if (settings_.extinction == Extinction::error) {
-        throw Error(fmt::format(
-            "all species have died out in generation {} ({}, and species.extinction is \"error\") "
-            "set species.protected_species above 0, or species.extinction to \"reset\"",
-            generation_, all.empty() ? "no birth has a valid fitness" : "none has improved"));
     }
     for (const Group* group : all) {
         decision.species.push_back(group->state);

@@ -88,6 +88,9 @@ class Strategy {
     /// The species of the generation that was told last, those that die out included.
     [[nodiscard]] virtual std::vector<SpeciesSummary> species() const { return {}; }
 
+    /// Whether all have died out where that ends the run; of this state, for ever.
+    [[nodiscard]] virtual bool extinct() const { return false; }
+
     /// Whether it asks for Scores::complexity, by which its births gain or lose genes.
     [[nodiscard]] virtual bool regulates() const { return false; }
     /// How many islands (of one, 0 or 1) have births that lose genes.

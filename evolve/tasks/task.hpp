@@ -41,6 +41,8 @@ struct TaskSignature {
     bool tests = false;      ///< Has a test phase.
     bool host = false;       ///< Evaluated by HostTask::evaluate instead of a graph.
     bool loss = false;       ///< Fitness is minus a loss.
+    /// Gradients learn from whole windows alone, fitness has the rows that they leave over, too.
+    bool windows = false;
 };
 
 /// What a graph task builds with: one individual's network and the task's own inputs.
@@ -130,6 +132,8 @@ class Task {
     [[nodiscard]] virtual std::vector<Baseline> baselines(Phase) const { return {}; }
     /// What its loss (−fitness) is measured in; nothing where there is but one way to measure.
     [[nodiscard]] virtual std::optional<LossUnits> loss_units() const { return std::nullopt; }
+    /// The task itself where this one stands for it: what else it is, its type tells.
+    [[nodiscard]] virtual const Task& inner() const { return *this; }
     /// How rows of data become inputs of its networks, and outputs answers: kept in every file of a
     /// network, so that it can be used without the task. None where networks see no rows of data.
     [[nodiscard]] virtual std::optional<Preparation> preparation() const { return std::nullopt; }
@@ -166,6 +170,8 @@ class Population {
     /// A network itself, as it is evaluated (what develops, not what it develops from). Throws
     /// ConfigError where there is none to be had.
     [[nodiscard]] virtual Genome genome(std::size_t network) const;
+    /// Adds steps that a network has taken in its worlds, for the column env_steps.
+    virtual void count_steps(std::size_t, std::uint64_t) {}
 };
 
 /// How often the best individual is validated; how is the business of the task.

@@ -35,7 +35,7 @@ struct SpliceSettings {
     SpliceMode mode = SpliceMode::blend;
     float alpha =
         0.5F;  ///< blend: share of the other parent when fitness and similarity say nothing.
-    float split = 0.5F;  ///< point: share of each tensor that comes from the fitter parent.
+    double split = 0.5;  ///< point: share of each tensor that comes from the fitter parent.
     SpliceAlign align = SpliceAlign::none;
 
     static constexpr auto fields = FieldTable{

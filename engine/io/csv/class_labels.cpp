@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
+#include <string_view>
 
 #include "cambrian/engine/io/csv/csv.hpp"
 
@@ -15,6 +17,15 @@ void keep_different(std::vector<Value>& values) {
     std::ranges::sort(values);
     const auto repeated = std::ranges::unique(values);
     values.erase(repeated.begin(), repeated.end());
+}
+
+/// Digits that a number does not keep: after zeros, or more of them than fit. Such a label is a
+/// code: 007 is not 7.
+bool is_code(std::string_view cell) {
+    if (cell.starts_with('-')) cell.remove_prefix(1);
+    const bool digits = std::ranges::all_of(cell, [](char c) { return c >= '0' && c <= '9'; });
+    constexpr std::size_t kept = std::numeric_limits<double>::digits10;
+    return digits && ((cell.size() > 1 && cell.front() == '0') || cell.size() > kept);
 }
 
 template <class Value>
@@ -42,7 +53,7 @@ ClassLabels class_labels(std::span<const std::string> cells, std::optional<doubl
     for (const std::string& cell : cells) {
         const auto number = csv_number(cell);
         if (number && number == ignored) continue;
-        numeric = numeric && number.has_value();
+        numeric = numeric && number.has_value() && !is_code(cell);
         if (numeric) labels.numbers.push_back(*number);
         labels.texts.push_back(cell);
     }

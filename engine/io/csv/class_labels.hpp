@@ -9,7 +9,7 @@
 namespace cambrian {
 
 /// The different labels of a column, ascending: numbers where all of them are numbers, else texts
-/// in the order of their bytes.
+/// in the order of their bytes. Digits that a number does not keep are texts: 007, or more than 15.
 struct ClassLabels {
     std::vector<double> numbers;     ///< Of classes; indices where the labels are texts.
     std::vector<std::string> texts;  ///< Empty: the numbers are the labels.

@@ -110,8 +110,10 @@ class DatasetTask final : public Task, public LabelledTask {
         if (has_accuracy(learning_.loss))
             result.accuracy = terms.right / max(terms.count, constant(context.graph, 1.0));
         // Answers that are no numbers have a largest one, too: their fitness is none, either.
-        if (fitness_ == DatasetFitness::accuracy)
-            result.fitness = *result.accuracy + sum_all(clamp(outputs, -1.0, 1.0) * 0.0);
+        if (fitness_ == DatasetFitness::accuracy) {
+            const Var shown = sum_all(clamp(outputs, -1.0, 1.0));
+            result.fitness = select(is_finite(shown), *result.accuracy, shown);
+        }
         return result;
     }
 
@@ -205,6 +207,7 @@ Preparation preparation_of(const SourceRows& rows, const Loss& loss) {
         prepare_scores(preparation, rows, !wants_classes(loss));
         return preparation;
     }
+    preparation.logits = has_accuracy(loss);
     const std::int64_t numbers = classes.empty() ? rows.targets.shape[-1] : 1;
     for (std::int64_t i = 0; i < numbers; ++i) {
         PreparedOutput output;

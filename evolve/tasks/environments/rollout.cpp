@@ -73,11 +73,12 @@ Graph rollout_body(const Environment& environment, const ForwardModel& network,
 
     const StepResult reaction = network.step(environment.observe(state), memory, operands);
     const EnvironmentStep change = environment.step(state, reaction.output);
-    // 0, but where an output is no number. What an environment makes of that may look like success:
-    // the episode ends, and its return is no number, either.
-    const Var nothing = reduce_sum(clamp(reaction.output, -1.0, 1.0) * 0.0, 1);
-    const Var answered = is_finite(nothing);
-    const Var reward = change.reward + nothing;
+    // Finite but where an output is no number. What an environment makes of that may look like
+    // success: the episode ends, and its return is no number, either. (Of a product with 0 some
+    // devices think that it is 0.)
+    const Var shown = reduce_sum(clamp(reaction.output, -1.0, 1.0), 1);
+    const Var answered = is_finite(shown);
+    const Var reward = select(answered, change.reward, shown);
     CAMBRIAN_ASSERT(change.state.size() == state.size() && reaction.state.size() == memory.size());
 
     Freeze freeze(alive);
@@ -307,13 +308,13 @@ std::unique_ptr<Task> make_rollout_task(std::shared_ptr<const Environment> envir
 }
 
 const Environment* environment_of(const Task& task) {
-    const auto* rollout = dynamic_cast<const RolloutTask*>(&task);
+    const auto* rollout = dynamic_cast<const RolloutTask*>(&task.inner());
     return rollout == nullptr ? nullptr : &rollout->environment();
 }
 
 RolloutRecord record_rollout(const Task& task, const ObjectiveContext& context, Phase phase,
                              std::int64_t max_steps) {
-    const auto* rollout = dynamic_cast<const RolloutTask*>(&task);
+    const auto* rollout = dynamic_cast<const RolloutTask*>(&task.inner());
     CAMBRIAN_EXPECT(rollout != nullptr);
     return rollout->record(context, phase, max_steps);
 }

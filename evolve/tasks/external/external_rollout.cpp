@@ -25,6 +25,7 @@ class Worlds {
         going_.resize(worlds.size());
         for (std::size_t i = 0; i < going_.size(); ++i) going_[i] = i;
         returns_.assign(worlds.size(), 0.0);
+        steps_.assign(group.count, 0);
         lane.attempt([&](ExternalProgram* program) {
             program->send_reset(worlds, episodes.phase, episodes.round);
         });
@@ -64,6 +65,7 @@ class Worlds {
             std::vector<std::size_t> left;
             for (std::size_t i = 0; i < going_.size(); ++i) {
                 returns_[going_[i]] += step.rewards[i];
+                ++steps_[going_[i] / episodes_];
                 if (step.done[i] == 0) left.push_back(going_[i]);
             }
             going_ = std::move(left);
@@ -71,13 +73,14 @@ class Worlds {
     }
     [[nodiscard]] bool goes_on() const { return lane_->works() && !going_.empty(); }
 
-    void write(std::span<double> fitness) const {
+    void write(std::span<double> fitness, Population& population) const {
         const NetworkGroup& group = lane_->group();
         if (!lane_->works()) return;
         for (std::size_t i = 0; i < group.count; ++i) {
             double sum = 0.0;
             for (std::size_t e = 0; e < episodes_; ++e) sum += returns_[i * episodes_ + e];
             fitness[group.first + i] = sum / static_cast<double>(episodes_);
+            population.count_steps(group.first + i, steps_[i]);
         }
     }
 
@@ -95,8 +98,9 @@ class Worlds {
     ProgramLane* lane_;
     const ExternalInterface* interface_;
     std::size_t episodes_;
-    std::vector<std::size_t> going_;  ///< Worlds whose episodes have not ended.
-    std::vector<double> returns_;     ///< Of all of them.
+    std::vector<std::size_t> going_;    ///< Worlds whose episodes have not ended.
+    std::vector<double> returns_;       ///< Of all of them.
+    std::vector<std::uint64_t> steps_;  ///< Of the worlds of each network.
 };
 
 /// All steps of some lanes together: programs work at the same time, and networks once for all.
@@ -124,7 +128,7 @@ std::vector<double> rollout_fitness(ProgramPool& pool, Population& population,
         for (ProgramLane& lane : lanes)
             worlds.emplace_back(lane, pool.interface(), population, episodes);
         roll_out(worlds, population, episodes, pool.interface().observations.size());
-        for (const Worlds& one : worlds) one.write(fitness);
+        for (const Worlds& one : worlds) one.write(fitness, population);
     };
     return fitness_by_lanes(pool, population.size(), settings, work);
 }

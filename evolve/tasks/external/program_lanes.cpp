@@ -75,8 +75,10 @@ std::vector<double> fitness_by_lanes(ProgramPool& pool, std::size_t networks,
                 divide_again(waiting, lane.group());
         }
     }
-    // With one network alone nobody knows whose fault it is.
-    if (!has_worked && networks > 1)
+    // With one network alone nobody knows whose fault it is, with many one after another it is not
+    // theirs.
+    const std::int64_t in_vain = pool.note(has_worked);
+    if (!has_worked && (networks > 1 || in_vain >= max_failures))
         throw ChildFailure(last_failure + " (it failed with every network alone)");
     return fitness;
 }

@@ -55,6 +55,12 @@ void ProgramPool::give_back(std::unique_ptr<ExternalProgram> program) {
     if (waiting_.size() < max_waiting_) waiting_.push_back(std::move(program));
 }
 
+std::int64_t ProgramPool::note(bool worked) {
+    const std::lock_guard lock(mutex_);
+    in_vain_ = worked ? 0 : in_vain_ + 1;
+    return in_vain_;
+}
+
 void ProgramPool::warn(const std::string& text) {
     const std::lock_guard lock(mutex_);
     if (warn_) warn_(text);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -34,6 +35,9 @@ class ProgramPool {
     void give_back(std::unique_ptr<ExternalProgram> program);
     /// Tells the user what went wrong.
     void warn(const std::string& text);
+    /// Notes whether any network of an evaluation was judged. Returns how many evaluations one
+    /// after another had none.
+    std::int64_t note(bool worked);
 
   private:
     const ExternalCommand command_;
@@ -41,6 +45,7 @@ class ProgramPool {
     const Warn warn_;
     std::mutex mutex_;
     std::vector<std::unique_ptr<ExternalProgram>> waiting_;
+    std::int64_t in_vain_ = 0;  ///< Evaluations since one of which a network was judged.
     ExternalInterface interface_;
 };
 

@@ -76,7 +76,7 @@ Objective BitsTask::build(const ObjectiveContext& context, Phase phase) const {
     const Var accuracy = count / all;
     // What is no number is not above .5, which may be right: it makes the fitness none, either.
     if (phase == Phase::champion)
-        return {.fitness = accuracy + errors * 0.0,
+        return {.fitness = select(is_finite(errors), accuracy, errors),
                 .env_steps = {},
                 .per_sample = {},
                 .accuracy = accuracy};

@@ -132,15 +132,32 @@ std::vector<double> input_regressors(const TableData& data, const Series& series
     return result;
 }
 
-/// 1 for the constant, then the values of a target at a row and at those before it.
+/// The row of a series at a place of its file, else the last one before it, else the first.
+std::int64_t row_at(const Series& series, std::int64_t row, std::int64_t place) {
+    while (row > 0 && series.places[static_cast<std::size_t>(row)] > place) --row;
+    return row;
+}
+
+/// 1 for the constant, then the values of a target at a row and at those before it. A row that is
+/// left out has the value of the row before.
 std::vector<double> past_values(const Series& series, std::int64_t row, std::int64_t order,
                                 std::size_t target, std::size_t targets) {
     std::vector<double> result{1.0};
+    const std::int64_t place = series.places[static_cast<std::size_t>(row)];
+    std::int64_t at = row;
     for (std::int64_t lag = 0; lag < order; ++lag) {
-        const auto at = static_cast<std::size_t>(std::max<std::int64_t>(row - lag, 0));
-        result.push_back(series.current[at * targets + target]);
+        at = row_at(series, at, place - lag);
+        result.push_back(series.current[static_cast<std::size_t>(at) * targets + target]);
     }
     return result;
+}
+
+/// Whether the rows before a row, as far as the series reaches, are all there.
+bool has_past(const Series& series, std::int64_t row, std::int64_t order) {
+    const std::int64_t first = std::max<std::int64_t>(row - order + 1, 0);
+    return series.places[static_cast<std::size_t>(row)] -
+               series.places[static_cast<std::size_t>(first)] ==
+           row - first;
 }
 
 struct Total {
@@ -150,10 +167,11 @@ struct Total {
 
 /// The losses of the linear function that fits the train rows best.
 /// @param regressors of a row of a series
+/// @param fits whether it is to fit a row of a series
 /// @param first, targets which of the answers of a row
-template <typename Regressors>
+template <typename Regressors, typename Fits>
 Total linear(const TableData& data, Phase phase, TableLoss loss, const Regressors& regressors,
-             std::size_t first, std::size_t targets) {
+             const Fits& fits, std::size_t first, std::size_t targets) {
     const std::size_t width = data.outputs.size();
     const auto answers = [&](const Series& series, std::int64_t row) {
         return std::span(series.answers)
@@ -162,6 +180,7 @@ Total linear(const TableData& data, Phase phase, TableLoss loss, const Regressor
     std::optional<LeastSquares> fit;
     for (const Series& part : data.train)
         for (std::int64_t row = 0; row < part.rows; ++row) {
+            if (!fits(part, row)) continue;
             const std::vector<double> values = regressors(part, row);
             if (!fit) fit.emplace(values.size(), targets);
             fit->add(values, answers(part, row));
@@ -187,7 +206,8 @@ double least_squares(const TableData& data, Phase phase, TableLoss loss) {
     const auto regressors = [&](const Series& series, std::int64_t row) {
         return input_regressors(data, series, row);
     };
-    const Total total = linear(data, phase, loss, regressors, 0, data.outputs.size());
+    const auto every_row = [](const Series&, std::int64_t) { return true; };
+    const Total total = linear(data, phase, loss, regressors, every_row, 0, data.outputs.size());
     return total.loss / total.count;
 }
 
@@ -234,7 +254,10 @@ double autoregressive_baseline(std::int64_t order, const TableData& data, Phase 
         const auto regressors = [&](const Series& series, std::int64_t row) {
             return past_values(series, row, order, target, targets);
         };
-        const Total one = linear(data, phase, loss, regressors, target, 1);
+        const auto fits = [&](const Series& series, std::int64_t row) {
+            return has_past(series, row, order);
+        };
+        const Total one = linear(data, phase, loss, regressors, fits, target, 1);
         total.loss += one.loss;
         total.count += one.count;
     }

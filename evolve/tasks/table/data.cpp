@@ -19,6 +19,7 @@ Series series_of(const NumberTable& table, std::span<const std::int64_t> rows,
     series.path = table.path;
     series.rows = static_cast<std::int64_t>(rows.size());
     for (const std::int64_t row : rows) {
+        series.places.push_back(table.place(row));
         for (std::size_t column = 0; column < input_count; ++column)
             series.inputs.push_back(table.at(row, column));
         for (std::size_t column = input_count; column < table.columns.size(); ++column) {

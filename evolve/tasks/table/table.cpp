@@ -40,7 +40,8 @@ class TableTask final : public Task, public LabelledTask {
                 .stochastic = draws_rows_,
                 .validates = !data_.validation.empty(),
                 .tests = !data_.test.empty(),
-                .loss = true};
+                .loss = true,
+                .windows = settings_.sequence_length > 0};
     }
 
     std::vector<Tensor> data(Phase phase) const override;

@@ -90,6 +90,8 @@ struct Series {
     std::vector<double> inputs;   ///< [rows, inputs], as in the file.
     std::vector<double> answers;  ///< [rows, targets], as in the file; class indices.
     std::vector<double> current;  ///< [rows, targets] at row t: what persistence predicts.
+    /// Of each row among all rows of the file, those that are left out, too; ascending.
+    std::vector<std::int64_t> places;
 };
 
 /// The data sets of a table task and the constants of its normalisation, taken from the rows that

@@ -19,6 +19,20 @@ namespace {
         fmt::format("the two cannot be grafted ({}) choose other networks or slots", why));
 }
 
+/// Throws ConfigError where a format rounds weights or rows: one that both have in common would
+/// round the identities that join them, too.
+void require_plain_formats(const Genome& genome, const std::string& which) {
+    const Blueprint& blueprint = genome.blueprint;
+    const bool plain = std::ranges::all_of(blueprint.slots, [](const std::optional<Slot>& slot) {
+        return !slot || slot->formats.is_plain();
+    });
+    if (!plain || !blueprint.head_formats.is_plain())
+        throw ConfigError(fmt::format(
+            "the two cannot be grafted ({} has number formats other than float32) bring it to "
+            "float32 with 'cambrian quantise' first",
+            which));
+}
+
 /// Layers with their weights, between rows of two shapes.
 struct Piece {
     std::vector<AnyLayer> layers;
@@ -262,6 +276,8 @@ Genome graft(const Genome& stock, const Genome& scion, const GraftSettings& sett
         throw ConfigError(
             "a slot of the second network is named (whole networks are grafted) name one of the "
             "first, too");
+    require_plain_formats(stock, "the first network");
+    require_plain_formats(scion, "the second network");
     return settings.at ? graft_slot(stock, scion, settings) : graft_whole(stock, scion, settings);
 }
 

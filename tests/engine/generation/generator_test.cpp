@@ -230,7 +230,7 @@ TEST_F(GeneratorTest, RefusesWhatItCannotContinue) {
         return {};
     };
     using testing::HasSubstr;
-    EXPECT_THAT(refusal({}), HasSubstr("prompt 0 has no tokens"));
+    EXPECT_THAT(refusal({}), HasSubstr("prompt 1 has no tokens"));
     EXPECT_THAT(refusal({.tokens = {1, -2}}), HasSubstr("has the token -2"));
     EXPECT_THAT(refusal({.tokens = {1, 17}}), HasSubstr("gather"));
     EXPECT_THAT(refusal({.tokens = std::vector<std::int64_t>(49, 1)}),

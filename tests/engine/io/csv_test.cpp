@@ -136,6 +136,12 @@ TEST(CsvLabels, AreNumbersWhereAllAreElseTexts) {
     EXPECT_THAT(named.numbers, ElementsAre(0, 1, 2));
     EXPECT_EQ(named.find("b"), 2U);
     EXPECT_EQ(class_labels(numbers, 2.0).size(), 2U);
+    const std::vector<std::string> codes{"7", "007", "7"};
+    EXPECT_THAT(class_labels(codes).texts, ElementsAre("007", "7"));
+    const std::vector<std::string> long_ones{"9007199254740993", "9007199254740992", "0"};
+    EXPECT_EQ(class_labels(long_ones).size(), 3U);
+    const std::vector<std::string> fractions{"0.50", "0", "-0"};
+    EXPECT_THAT(class_labels(fractions).numbers, ElementsAre(0, 0.5));
 }
 
 // What is no table, or a broken one, is told by what to do, whatever its size.

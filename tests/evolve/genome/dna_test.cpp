@@ -65,6 +65,26 @@ TEST(Dna, StructureSeesActivations) {
     EXPECT_EQ(dna(genome)[1].structure, dna(other)[1].structure);
 }
 
+TEST(Similarity, OtherConnectionsAreNoWeightsInCommon) {
+    const auto wired = [](std::int64_t source) {
+        Neurons layer{.in = 2, .out = 1};
+        layer.neurons = {{}};
+        layer.connections = {{.source = source, .target = 0}};
+        Blueprint blueprint;
+        blueprint.input_features = 2;
+        blueprint.output_features = 1;
+        blueprint.slots.resize(static_cast<std::size_t>(blueprint.grid.slots()));
+        blueprint.head = layer;
+        Genome genome = founder_genome(blueprint, 0);
+        genome.weights.assign(
+            static_cast<std::size_t>(Network(genome.blueprint).weight_count()), 0.5F);
+        return genome;
+    };
+    const Dna first = dna(wired(0));
+    EXPECT_NEAR(similarity(first.back(), dna(wired(0)).back()), 1.0, 1e-6);
+    EXPECT_EQ(similarity(first.back(), dna(wired(1)).back()), 0.0);
+}
+
 TEST(Similarity, ZeroVectorsAndForeignTypes) {
     LayerSignature a{.type = "dense", .structure = {}, .direction = {0.6F, 0.8F}};
     LayerSignature b = a;

@@ -51,6 +51,15 @@ TEST(Preparation, ReadsBackAsItWasWritten) {
     preparation.labels[2] = "c";  // JSON is UTF-8.
     EXPECT_EQ(preparation_from_json(nlohmann::json::parse(to_json(preparation).dump())),
               preparation);
+    Preparation shares = plain_preparation(widths(1, 2));
+    const std::size_t before = encode(shares).size();
+    shares.logits = true;
+    EXPECT_GT(encode(shares).size(), before);
+    EXPECT_EQ(decode_preparation(encode(shares), "file"), shares);
+    EXPECT_EQ(preparation_from_json(nlohmann::json::parse(to_json(shares).dump())), shares);
+    EXPECT_NE(other_meaning(shares, plain_preparation(widths(1, 2))), "");
+    shares.classes = {0, 1};
+    EXPECT_THAT(preparation_fault(shares, widths(1, 2)), HasSubstr("shares and classes"));
     for (const MissingValues missing : {MissingValues::drop, MissingValues::previous}) {
         Preparation other = sample();
         other.missing_values = missing;
@@ -136,9 +145,9 @@ void expect_input_errors(const std::vector<std::byte>& good) {
         EXPECT_THROW((void)decode_preparation(huge, "file"), InputError) << byte;
     }
     std::vector<std::byte> newer = good;
-    newer[1] = std::byte{3};
+    newer[1] = std::byte{4};
     EXPECT_THAT(testing::message_of<InputError>([&] { (void)decode_preparation(newer, "file"); }),
-                HasSubstr("format 3"));
+                HasSubstr("format 4"));
     // Whatever else is changed is an error or another preparation, never a crash.
     std::mt19937 draw(5);
     for (int i = 0; i < 2000; ++i) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <sstream>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/tests/evolve/support/task_support.hpp"
@@ -83,6 +84,22 @@ TEST_F(TableNotes, AutoregressionFindsTheRuleOfASeries) {
     EXPECT_GT(found[0].loss, 1e-3);
     EXPECT_EQ(found[1].name, "autoregressive(2)");
     EXPECT_LT(found[1].loss, 1e-20);
+    // A row that is left out keeps its place: others are as long ago as before.
+    std::istringstream lines(text);
+    std::string gap;
+    std::string line;
+    for (int row = 0; std::getline(lines, line); ++row) gap += row == 9 ? "\n" : line + "\n";
+    std::string with_gap;
+    std::istringstream cells(gap);
+    for (int row = 0; std::getline(cells, line); ++row)
+        with_gap += row == 0 ? "x,y\n" : fmt::format("1,{}\n", line);
+    folder_.write("gap.csv", with_gap);
+    const auto past_gap = make("gap.csv", R"("targets": ["y"], "inputs": ["y"], "time_offset": 1,
+        "missing_values": "drop", "baselines": ["autoregressive"],
+        "autoregressive_orders": [2])")
+                              ->baselines(Phase::train);
+    // But for the row after the gap, whose value before it is not known.
+    EXPECT_LT(past_gap[0].loss, 0.02 * found[0].loss * 20.0);
     const std::string named = R"("targets": ["y"], "baselines": ["autoregressive"])";
     EXPECT_THROW(make("series.csv", named), ConfigError);
     const std::string none = R"(, "time_offset": 1, "autoregressive_orders": [0])";

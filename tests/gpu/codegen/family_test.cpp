@@ -69,6 +69,7 @@ class Both {
             const auto b = found_.evaluate(pointers(genomes), {.round = round});
             for (std::size_t i = 0; i < genomes.size(); ++i) {
                 EXPECT_EQ(a[i].status, b[i].status) << i;
+                invalid_ += a[i].status == Status::ok ? 0U : 1U;
                 EXPECT_EQ(std::bit_cast<std::uint64_t>(a[i].fitness),
                           std::bit_cast<std::uint64_t>(b[i].fitness))
                     << i;
@@ -78,6 +79,8 @@ class Both {
         }
     }
     [[nodiscard]] std::uint64_t programs() const { return found_.counters().programs_compiled; }
+    /// Evaluations so far without a valid fitness.
+    [[nodiscard]] std::size_t invalid() const { return invalid_; }
     [[nodiscard]] std::vector<KernelTime> take_profile() { return vulkan_->take_profile(); }
 
   private:
@@ -92,6 +95,7 @@ class Both {
     std::unique_ptr<Backend> vulkan_;
     Evaluator expected_;
     Evaluator found_;
+    std::size_t invalid_ = 0;
 };
 
 /// @param lanes_of_a_row see VulkanOptions::row_team.
@@ -268,6 +272,17 @@ TEST(VulkanFamily, NeuronsBalanceAsOnTheCpu) {
     std::ranges::move(evolved, std::back_inserter(others));
     both.expect_equal(others);
     EXPECT_EQ(both.programs(), 2U);
+}
+
+TEST(VulkanFamily, AnswersThatAreNoNumbersEndEpisodesAsOnTheCpu) {
+    const auto task = task_of(
+        R"({"type": "cart_pole", "episodes": 3, "steps": 40, "validation": {"episodes": 3}})");
+    std::vector<Genome> genomes = sums(60);
+    for (std::size_t i = 0; i < genomes.size(); i += 3)
+        for (float& weight : genomes[i].weights) weight *= 1e30F;  // Of ∞ − ∞.
+    Both both(*task);
+    both.expect_equal(genomes);
+    EXPECT_GT(both.invalid(), 0U);
 }
 
 TEST(VulkanFamily, PlasticNeuronsLearnAsOnTheCpu) {

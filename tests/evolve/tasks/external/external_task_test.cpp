@@ -58,8 +58,11 @@ class NumberedNetworks final : public Population {
         return genome;
     }
     [[nodiscard]] const std::vector<std::vector<float>>& seen() const { return seen_; }
+    void count_steps(std::size_t, std::uint64_t steps) override { steps_ += steps; }
+    [[nodiscard]] std::uint64_t steps() const { return steps_; }
 
   private:
+    std::uint64_t steps_ = 0;
     std::vector<float> numbers_;
     std::vector<std::vector<float>> seen_;
 };
@@ -261,6 +264,7 @@ while read step; do echo '{"observations": [[0], [0]], "rewards": [1, 1], "done"
     json["steps"] = 4;
     NumberedNetworks networks({0});
     EXPECT_THAT(evaluate(*make(json)->task, networks), ElementsAre(4));
+    EXPECT_EQ(networks.steps(), 2U * 4U);
 }
 
 /// What a program does wrong at its start is a mistake of the config: nothing was evolved yet.
@@ -413,6 +417,22 @@ TEST(ExternalTask, AProgramThatAlwaysFailsEndsTheShard) {
     const auto made = misbehaving("exit");
     NumberedNetworks networks(std::vector<float>(64, 1.0F));
     EXPECT_THROW(static_cast<void>(evaluate(*made->task, networks)), ChildFailure);
+}
+
+TEST(ExternalTask, OneThatFailsWithOneNetworkAfterAnotherEndsTheShard) {
+    const std::string script = R"(
+read hello; echo '{"protocol": 1, "observations": 1, "actions": 1}'; read reset
+)";
+    const auto made = make(settings({"sh", "-c", script}));
+    NumberedNetworks network({1});
+    int judged = 0;
+    try {
+        for (; judged < 1000; ++judged)
+            EXPECT_THAT(evaluate(*made->task, network), ElementsAre(IsNan()));
+    } catch (const ChildFailure&) {
+    }
+    EXPECT_GT(judged, 10);
+    EXPECT_LT(judged, 100);
 }
 
 TEST(ExternalTask, SettingsAreChecked) {
