@@ -41,12 +41,14 @@ import json
 import math
 import os
 import shutil
+import signal
 import socket
 import struct
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 PROTOCOL = 1
 
@@ -582,6 +584,7 @@ class _Neurons:
         return values[self._in:self._in + self._out]
 
 
+LARGEST_FLOAT = 3.4028234663852886e38
 WHOLE_GENERATION = 1 << 53  # More individuals than there are, in a number that any JSON holds.
 LONGEST_FOLDER = 72  # Bytes: addresses of sockets have a hundred, of which 24 follow.
 
@@ -601,9 +604,12 @@ class Evolution:
     All networks of a generation that are to be judged come at once, of all islands, so that they may be ranked or play
     against each other: without those that keep their fitness where population.reevaluate is "never"; of the steady
     state a block at a time. A distributed.shard_size of your own in `config` has them come in parts of that size.
+
+    `resume` goes on with the run in the directory, or begins one.
     """
 
-    def __init__(self, observations, actions, config=None, program=None, directory=None):
+    def __init__(self, observations, actions, config=None, program=None, directory=None, resume=False):
+        self._resume = resume
         self._interface = {"protocol": PROTOCOL, "observations": observations, "actions": actions}
         self._width = _count(observations)
         self._outputs = _count(actions)
@@ -612,6 +618,13 @@ class Evolution:
             raise FileNotFoundError("the program cambrian was not found (PATH has none): give its path, or set CAMBRIAN")
         self.directory = os.path.abspath(directory or "runs/python")
         self._config = dict(config or {})
+        if "task" in self._config:
+            raise ValueError("config has a task (this program is the task): leave the key out")
+        if "directory" in (self._config.get("run") or {}):
+            raise ValueError("config has run.directory (the directory is an argument): leave the key out")
+        if any(letter in self.directory for letter in "{}$"):
+            raise ValueError(f"the directory {self.directory} has a brace or a dollar (a config puts values in their place): "
+                             "give another one")
         self._pending = None
         self._held = None  # A message that came before it was asked for.
         self._ended = False
@@ -634,18 +647,19 @@ class Evolution:
         self._server.bind(address)
         self._server.listen()
         config = dict(self._config)
-        config["run"] = dict(config.get("run", {}), directory=self.directory)
+        config["run"] = dict(config.get("run") or {}, directory=self.directory)
         config["distributed"] = dict({"shard_size": WHOLE_GENERATION}, **config.get("distributed", {}))
-        config["task"] = {"type": "external", "command": [sys.executable, os.path.abspath(__file__), address],
+        config["task"] = {"type": "external", "command": [sys.executable, os.path.abspath(__file__)],
                           "seconds": 1e6, "steps": 10**9, "validation": {"every": 10**9, "episodes": 1}}
         path = os.path.join(self._folder, "config.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(config, file)
-        self._process = subprocess.Popen([self._program, "evolve", path, "-q"], stdin=subprocess.DEVNULL)
+        self._process = subprocess.Popen([self._program, "evolve", path, "-q"] + ["--continue"] * self._resume,
+                                         stdin=subprocess.DEVNULL, env=dict(os.environ, CAMBRIAN_SOCKET=address))
 
     def __exit__(self, kind, value, trace):
         if not self._ended and self._process.poll() is None:
-            # Left early: Cambrian waits for an answer that never comes. What is committed stays, resume goes on.
+            # Left early: Cambrian waits for an answer that never comes. What is committed stays, resume=True goes on.
             self._process.terminate()
             try:
                 self._process.wait(timeout=2)
@@ -752,14 +766,16 @@ class Networks:
         rows = [_row(row) for row in observations]
         if len(rows) != len(self) or any(len(row) != self._evolution._width for row in rows):
             raise ValueError(f"give {len(self)} rows of {self._evolution._width} observations, one for each network")
+        if not all(abs(value) <= LARGEST_FLOAT for row in rows for value in row):
+            raise ValueError("an observation is no finite number in single precision, which networks compute in")
         outputs = [[float("nan")] * self._evolution._outputs for _ in rows]
         if not self._asked:
             return outputs
         answer = {"observations": [rows[i] for i in self._asked]}
         if self._started:
             answer.update(rewards=[0.0] * len(self._asked), done=[False] * len(self._asked))
-        self._started = True
         self._evolution._send(answer)
+        self._started = True
         message = self._evolution._receive()
         if message is None:
             raise RuntimeError("cambrian ended while networks were judged: see what it has written")
@@ -785,19 +801,40 @@ class Networks:
 
 def _relay(address):
     """Passes lines between Cambrian and the program that asks it."""
+    parent = os.getppid()
     connection = socket.socket(socket.AF_UNIX)
-    connection.connect(address)
+    ended = threading.Event()  # Cambrian wants no more.
 
     def forward():
-        while block := os.read(0, 65536):
-            connection.sendall(block)
-        connection.shutdown(socket.SHUT_WR)
+        try:
+            while block := os.read(0, 65536):
+                connection.sendall(block)
+            ended.set()
+            connection.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # Who asks is gone: seen below.
 
-    threading.Thread(target=forward, daemon=True).start()
-    while block := connection.recv(65536):
-        while block:
-            block = block[os.write(1, block):]
+    try:
+        connection.connect(address)
+        threading.Thread(target=forward, daemon=True).start()
+        while block := connection.recv(65536):
+            while block:
+                block = block[os.write(1, block):]
+    except OSError:
+        pass
+    if not ended.wait(0.2):
+        _end(parent)
+
+
+def _end(parent):
+    """Who asks is gone, and nobody judges any more: no network may be blamed for that. What is committed stays."""
+    for _ in range(2):  # The second signal does not wait for an answer.
+        if os.getppid() == parent:  # Else it has ended, and others may have its number.
+            os.kill(parent, signal.SIGTERM)
+        time.sleep(0.5)
 
 
 if __name__ == "__main__":
-    _relay(sys.argv[1])
+    if "CAMBRIAN_SOCKET" not in os.environ:
+        sys.exit("this run is judged by a program of its own (cambrian.Evolution): go on there, with resume=True")
+    _relay(os.environ["CAMBRIAN_SOCKET"])

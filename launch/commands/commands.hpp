@@ -211,17 +211,19 @@ struct CompareOptions {
     std::vector<std::string> sources;
     std::string measure = "strict";  ///< One of compare_measures.
     std::string csv;  ///< File for the matrix of all pairs; "-" is standard output; empty: none.
-    std::uint64_t probes = 64;      ///< activation: sequences of normal numbers that networks see.
-    std::uint64_t seed = 1;         ///< Of these, and of k-means.
-    std::uint64_t clusters = 0;     ///< k-means with so many; 0: none.
-    std::optional<double> group{};  ///< Groups within a distance.
-    std::uint64_t groups = 0;       ///< So many groups; 0: none.
-    std::string linkage = "average";  ///< One of evolve::linkage_names.
-    std::string tree;                 ///< One of tree_forms; empty: none.
+    /// activation: sequences of normal numbers that networks see; nothing: default_probes.
+    std::optional<std::uint64_t> probes{};
+    std::uint64_t seed = 1;                ///< Of these, and of k-means.
+    std::uint64_t clusters = 0;            ///< k-means with so many; 0: none.
+    std::optional<double> group{};         ///< Groups within a distance.
+    std::uint64_t groups = 0;              ///< So many groups; 0: none.
+    std::optional<std::string> linkage{};  ///< One of evolve::linkage_names; nothing: average.
+    std::string tree;                      ///< One of tree_forms; empty: none.
 };
 /// What --measure may be.
 inline constexpr std::array<std::string_view, 4> compare_measures{"strict", "permutation",
                                                                   "activation", "history"};
+inline constexpr std::uint64_t default_probes = 64;
 /// What --tree may be.
 inline constexpr std::array<std::string_view, 2> tree_forms{"text", "newick"};
 /// `cambrian compare`: two networks layer by layer, or many pair by pair, in groups, as a tree.
@@ -232,8 +234,8 @@ struct SpliceOptions {
     std::string second;
     std::string output;
     std::string mode{evolve::name(evolve::SpliceSettings{}.mode)};
-    float alpha = evolve::SpliceSettings{}.alpha;
-    float split = evolve::SpliceSettings{}.split;
+    std::optional<float> alpha{};   ///< Of blend.
+    std::optional<double> split{};  ///< Of point.
     std::uint64_t seed = 1;
     std::vector<double> fitness;  ///< Of both, where the files do not say it or are wrong.
     bool report = false;
@@ -285,11 +287,13 @@ struct TokenizeOptions {
     bool prompt = false;                  ///< The assistant is to speak next.
     std::vector<std::string> train;       ///< Texts to learn a tokenizer from.
     std::string kind{"bpe"};
-    std::int64_t vocabulary = 4096;
-    std::int64_t least_count = 2;
+    std::optional<std::int64_t> vocabulary{};   ///< Of bpe; nothing: default_vocabulary.
+    std::optional<std::int64_t> least_count{};  ///< Of bpe; nothing: default_least_count.
     std::vector<std::string> special{"<|endoftext|>"};
     std::string output;  ///< Empty: standard output.
 };
+inline constexpr std::int64_t default_vocabulary = 4096;
+inline constexpr std::int64_t default_least_count = 2;
 /// `cambrian tokenize`: texts as ids and back, chats as texts, and training of tokenizers.
 [[nodiscard]] int tokenize_command(const CommandContext& context, const TokenizeOptions& options);
 

@@ -12,8 +12,12 @@
 namespace cambrian::launch {
 namespace {
 
+std::string linkage_name(const CompareOptions& options) {
+    return options.linkage.value_or("average");
+}
+
 evolve::Linkage linkage_of(const CompareOptions& options) {
-    const auto found = std::ranges::find(evolve::linkage_names, options.linkage);
+    const auto found = std::ranges::find(evolve::linkage_names, linkage_name(options));
     CAMBRIAN_EXPECT(found != evolve::linkage_names.end());
     return static_cast<evolve::Linkage>(found - evolve::linkage_names.begin());
 }
@@ -57,11 +61,11 @@ Grouping grouping(const CompareOptions& options, const evolve::Distances& distan
     } else {
         const std::vector<evolve::Merge> merges = evolve::hierarchy(distances, linkage_of(options));
         if (options.group) {
-            result.how = fmt::format("{} linkage within {}", options.linkage, *options.group);
+            result.how = fmt::format("{} linkage within {}", linkage_name(options), *options.group);
             result.group = evolve::groups_within(merges, distances.count, *options.group);
         } else {
             check_count("--groups", options.groups, distances.count);
-            result.how = options.linkage + " linkage";
+            result.how = linkage_name(options) + " linkage";
             result.group = evolve::groups_of(merges, distances.count, options.groups);
         }
     }

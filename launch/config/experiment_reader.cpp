@@ -121,8 +121,12 @@ evolve::MutationSettings mutation_settings(const Json& config,
 }
 
 /// Throws ConfigError where nobody would be born on an island.
-void check_births(const evolve::PopulationSettings& settings, std::uint64_t islands) {
-    if (evolve::elite_count(settings) < settings.size) return;
+void check_births(const Json& config, const evolve::PopulationSettings& settings,
+                  std::uint64_t islands) {
+    // Elsewhere elites are parents alone, or as many as leave room for a child.
+    const bool carries =
+        config.at("strategy").at("type") == "elite" && config.at("steady_state").at("window") == 0;
+    if ((!carries && settings.size > 1) || evolve::elite_count(settings) < settings.size) return;
     throw ConfigError(fmt::format(
         "population.size {}{} with population.elite_fraction {} carries every individual over (no "
         "child would ever be born) use a larger population{}{}",
@@ -145,7 +149,7 @@ void read_islands(const ResolvedConfig& config, distributed::Experiment& experim
     experiment.islands = section<evolve::IslandSettings>(json, "islands", {"overrides"});
     for (const std::uint64_t size :
          evolve::island_sizes(experiment.islands, experiment.population.size))
-        check_births({size, experiment.population.elite_fraction}, experiment.islands.count);
+        check_births(json, {size, experiment.population.elite_fraction}, experiment.islands.count);
     const Json& overrides = json.at("islands").at("overrides");
     if (overrides.empty()) return;
     if (overrides.size() != experiment.islands.count)
@@ -269,7 +273,7 @@ fs::path base_directory(const Json& config, const fs::path& config_directory) {
 
 evolve::PopulationSettings population_settings(const Json& config) {
     const auto settings = section<evolve::PopulationSettings>(config, "population", {"reevaluate"});
-    check_births(settings, 1);
+    check_births(config, settings, 1);
     return settings;
 }
 
@@ -282,12 +286,14 @@ void flatten(const Json& value, const std::string& path, std::map<std::string, s
         flatten(child, path.empty() ? name : path + "." + name, flat);
 }
 
-/// Class of a key; what the schema does not know belongs to a task of the user's own.
-std::string class_of(const std::vector<SchemaKey>& keys, const Schema& schema,
-                     const std::string& key) {
-    for (const SchemaKey& known : keys)
-        if (known.key == key) return schema.resolve(*known.node).value("x-class", "identity");
-    return "identity";
+/// Class of each key of a config; what the schema gives none belongs to the identity.
+void add_classes(const Schema& schema, const Json& config,
+                 std::map<std::string, std::string>& classes) {
+    for (const char* name : {"placement", "stop", "identity"}) {
+        std::map<std::string, std::string> keys;
+        flatten(keys_of_class(schema, config, name), "", keys);
+        for (const auto& [key, value] : keys) classes[key] = name;
+    }
 }
 
 [[noreturn]] void refuse(const Difference& change, const std::string& what) {
@@ -459,7 +465,13 @@ std::vector<Difference> differences(const Schema& schema, const Json& before, co
     std::map<std::string, std::string> new_keys;
     flatten(before, "", old_keys);
     flatten(after, "", new_keys);
-    const std::vector<SchemaKey> known = schema.all_keys();
+    std::map<std::string, std::string> classes;
+    add_classes(schema, before, classes);
+    add_classes(schema, after, classes);
+    const auto class_of = [&](const std::string& key) {
+        const auto entry = classes.find(key);
+        return entry == classes.end() ? std::string("identity") : entry->second;
+    };
     std::map<std::string, Difference> found;
     const auto text = [](const auto& keys, const std::string& key) {
         const auto entry = keys.find(key);
@@ -468,8 +480,7 @@ std::vector<Difference> differences(const Schema& schema, const Json& before, co
     for (const auto* keys : {&old_keys, &new_keys})
         for (const auto& [key, value] : *keys)
             if (text(old_keys, key) != text(new_keys, key))
-                found[key] = {key, class_of(known, schema, key), text(old_keys, key),
-                              text(new_keys, key)};
+                found[key] = {key, class_of(key), text(old_keys, key), text(new_keys, key)};
     std::vector<Difference> result;
     for (auto& [key, difference] : found) result.push_back(std::move(difference));
     // Another type brings other keys: it explains them.

@@ -116,10 +116,13 @@ void choose_inputs(const TableProfile& profile, const TableConfigOptions& option
         else
             config.inputs.push_back(column.name);
     }
-    if (config.inputs.empty())
-        throw InputError(fmt::format(
-            "{} has no column to learn from (networks read numbers that change) add some",
-            profile.path));
+    if (!config.inputs.empty()) return;
+    std::vector<std::string> reasons;
+    for (const auto& [column, why] : config.left_out)
+        reasons.push_back(fmt::format("{}: {}", column, why));
+    throw InputError(
+        fmt::format("{} has no column to learn from ({}) add some", profile.path,
+                    reasons.empty() ? "there are targets alone" : shortened(joined(reasons), 300)));
 }
 
 /// The key "missing_values" with its reason, or nothing where every cell has a value.

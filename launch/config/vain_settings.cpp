@@ -37,7 +37,49 @@ std::string unless_strategy(const Json& config, std::string_view wanted) {
     return read ? "" : fmt::format("strategy.type is \"{}\"", type);
 }
 
+/// Settings of islands may be what reads them.
+std::string unless(bool read, const Json& config, std::string why) {
+    return read || !config.at("islands").at("overrides").empty() ? "" : std::move(why);
+}
+
+std::string unless_splice_mode(const Json& config, std::string_view wanted) {
+    const std::string mode = text_at(config, "splice", "mode");
+    return unless(mode == wanted, config, fmt::format("splice.mode is \"{}\"", mode));
+}
+
+std::string unless_power_changes(const Json& config) {
+    return unless(text_at(config, "mutation", "weight_power_schedule") != "constant", config,
+                  "mutation.weight_power_schedule is \"constant\"");
+}
+
+std::string unless_cycles(const Json& config) {
+    return config.at("genome").value("feed_forward", false) ? "genome.feed_forward is true" : "";
+}
+
 constexpr std::array dependences{
+    Dependence{"population", "elite_fraction", "",
+               [](const Json& c) -> std::string {
+                   const bool read = text_at(c, "strategy", "type") != "species";
+                   return read ? "" : "strategy.type is \"species\", which has its own settings";
+               }},
+    Dependence{"splice", "alpha", "", [](const Json& c) { return unless_splice_mode(c, "blend"); }},
+    Dependence{"splice", "split", "", [](const Json& c) { return unless_splice_mode(c, "point"); }},
+    Dependence{"species", "threshold_change", "",
+               [](const Json& c) -> std::string {
+                   return c.at("species").at("target") > 0 ? "" : "species.target is 0";
+               }},
+    Dependence{"species", "interspecies_rate", "",
+               [](const Json& c) {
+                   return unless(c.at("splice").at("rate") > 0.0, c, "splice.rate is 0");
+               }},
+    Dependence{"islands", "migrants", "",
+               [](const Json& c) -> std::string {
+                   return c.at("islands").at("every") > 0 ? "" : "islands.every is 0";
+               }},
+    Dependence{"mutation", "weight_power_end", "", unless_power_changes},
+    Dependence{"mutation", "weight_power_births", "", unless_power_changes},
+    Dependence{"genome", "delay_rate", "", unless_cycles},
+    Dependence{"genome", "largest_delay", "", unless_cycles},
     Dependence{"species", "", "", [](const Json& c) { return unless_strategy(c, "species"); }},
     Dependence{"age_layers", "", "",
                [](const Json& c) { return unless_strategy(c, "age_layers"); }},

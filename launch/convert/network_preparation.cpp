@@ -154,6 +154,7 @@ std::string preparation_text(const evolve::Preparation& preparation) {
     text += grouped_lines(
         "outputs", preparation.outputs,
         [&](std::size_t i) { return printable(preparation.output_name(i)); }, answer_text);
+    if (preparation.logits) text += "  shares      y stands for 1 / (1 + e^-y)\n";
     const std::vector<std::string> classes = preparation.class_names();
     if (!preparation.labels.empty())
         text += fmt::format("  classes     {}\n", listed(classes));

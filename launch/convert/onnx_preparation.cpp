@@ -92,6 +92,7 @@ void add_numbers(Builder& builder, const OnnxRows& rows, const std::string& outp
                  const evolve::Preparation& preparation) {
     using evolve::PreparedOutput;
     std::string value = cast(builder, outputs, ElementType::real64);
+    if (preparation.logits) value = builder.add("Sigmoid", {value});
     value = changed(builder, value, "Mul", preparation.outputs, 1.0,
                     [](const PreparedOutput& output) { return output.scaling.scale; });
     value = changed(builder, value, "Add", preparation.outputs, 0.0,

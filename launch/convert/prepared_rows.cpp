@@ -84,6 +84,12 @@ void distinguish(std::vector<std::string>& columns, const std::vector<std::strin
     }
 }
 
+/// A number of single precision by its nine digits; one with a scale and a shift by all it has.
+std::string number_text(double value) {
+    const bool single = double{static_cast<float>(value)} == value;
+    return single ? fmt::format("{:.9g}", value) : fmt::format("{}", value);
+}
+
 void write_line(std::ostream& out, std::span<const std::string> cells, std::string_view rest) {
     for (const std::string& cell : cells) out << csv_cell(cell) << ',';
     out << rest << '\n';
@@ -126,8 +132,8 @@ evolve::Answers answers_of(std::span<const float> outputs, const PreparedRows& r
         std::size_t current = preparation.inputs.size();
         for (std::size_t i = 0; i < width; ++i) {
             const evolve::PreparedOutput& output = preparation.outputs[i];
-            const float value = outputs[static_cast<std::size_t>(row) * width + i];
-            double answer = output.answer(double{value});
+            const double value{outputs[static_cast<std::size_t>(row) * width + i]};
+            double answer = output.answer(preparation.logits ? evolve::logistic(value) : value);
             if (!output.current.empty()) answer += rows.table.at(row, current++);
             result.values.push_back(answer);
         }
@@ -155,7 +161,8 @@ AnswerTable answer_table(const evolve::Answers& answers, const evolve::Preparati
             text = fmt::format("{},{:.9g},", csv_cell(classes[chosen]), values[chosen]);
         }
         for (std::size_t i = 0; i < width; ++i)
-            text += fmt::format("{}{:.9g}", i == 0 ? "" : ",", values[i]);
+            text += (i == 0 ? "" : ",") +
+                    (classes.empty() ? number_text(values[i]) : fmt::format("{:.9g}", values[i]));
         table.rows.push_back(std::move(text));
     }
     return table;
@@ -171,10 +178,21 @@ void write_answers(std::ostream& out, AnswerTable answers, const CsvFile& file,
     write_line(out, joined(file.header()), fmt::format("{}", fmt::join(answers.columns, ",")));
     const std::string nothing(answers.columns.size() - 1, ',');
     CsvRecords records = file.rows();
+    // What is written has commas between its cells: numbers get a decimal point.
+    const auto with_points = [&](std::span<const std::string> cells) {
+        std::vector<std::string> changed(cells.begin(), cells.end());
+        for (std::string& cell : changed)
+            if (csv_number(cell, rows.table.separator)) std::ranges::replace(cell, ',', '.');
+        return changed;
+    };
     for (std::size_t answered = 0; records.next();) {
         const bool has =
             answered < rows.table.lines.size() && rows.table.lines[answered] == records.line();
-        write_line(out, joined(records.cells()), has ? answers.rows[answered] : nothing);
+        const std::string& answer = has ? answers.rows[answered] : nothing;
+        if (rows.table.decimal_comma)
+            write_line(out, joined(with_points(records.cells())), answer);
+        else
+            write_line(out, joined(records.cells()), answer);
         answered += has ? 1 : 0;
     }
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <utility>
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
@@ -9,6 +11,26 @@
 #include "cambrian/engine/text/tokenizer_json.hpp"
 
 namespace cambrian::launch {
+namespace {
+
+/// The tokenizer that a network's file says itself.
+std::optional<Tokenizer> own_tokenizer(const std::optional<evolve::Preparation>& preparation) {
+    const std::optional<std::string> unit = text_unit(preparation);
+    if (unit == byte_unit) return byte_tokenizer();
+    if (unit == character_unit)
+        return character_tokenizer(
+            std::vector<std::int64_t>(preparation->classes.begin(), preparation->classes.end()));
+    return std::nullopt;
+}
+
+bool same_tokens(const Tokenizer& one, const Tokenizer& other) {
+    bool same = one.size() == other.size();
+    for (std::int64_t id = 0; same && id < one.size(); ++id)
+        same = one.decode(std::array{id}) == other.decode(std::array{id});
+    return same;
+}
+
+}  // namespace
 
 std::optional<std::string> text_unit(const std::optional<evolve::Preparation>& preparation) {
     if (!preparation || preparation->inputs.size() != 1) return std::nullopt;
@@ -21,17 +43,22 @@ std::optional<std::string> text_unit(const std::optional<evolve::Preparation>& p
 Tokenizer tokenizer_of(const std::string& network_path,
                        const std::optional<evolve::Preparation>& preparation,
                        const std::string& named) {
-    const std::optional<std::string> unit = text_unit(preparation);
-    if (named == "bytes" || (named.empty() && unit == byte_unit)) return byte_tokenizer();
-    if (!named.empty()) return read_tokenizer(named);
-    if (unit == character_unit)
-        return character_tokenizer(
-            std::vector<std::int64_t>(preparation->classes.begin(), preparation->classes.end()));
+    std::optional<Tokenizer> own = own_tokenizer(preparation);
+    if (!named.empty()) {
+        Tokenizer tokenizer = named == "bytes" ? byte_tokenizer() : read_tokenizer(named);
+        if (own && !same_tokens(*own, tokenizer))
+            throw ConfigError(fmt::format(
+                "--tokenizer is {} ({} says itself that its tokens are others) leave it out", named,
+                network_path));
+        return tokenizer;
+    }
+    if (own) return std::move(*own);
     throw InputError(
         fmt::format("{} does not say what its tokens are ({}) name its tokenizer.json with "
                     "--tokenizer",
                     network_path,
-                    unit ? "it was trained with a tokenizer" : "it was not trained on text here"));
+                    text_unit(preparation) ? "it was trained with a tokenizer"
+                                           : "it was not trained on text here"));
 }
 
 }  // namespace cambrian::launch

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "cambrian/engine/models/model_files.hpp"
 #include "cambrian/engine/text/chat/chat_template.hpp"
 #include "cambrian/launch/program/command_line.hpp"
@@ -196,7 +198,7 @@ void CommandLine::add_compare() {
                    "File for the similarities of all pairs, or - for standard output");
     sub.add_option("--probes", compare_.probes,
                    "activation: sequences of random numbers that networks are asked about")
-        ->capture_default_str()
+        ->default_str(std::to_string(default_probes))
         ->check(CLI::Range(2, 4096));
     sub.add_option("--seed", compare_.seed,
                    "activation: key of these numbers; --cluster: of the first centres")
@@ -223,7 +225,7 @@ void CommandLine::add_grouping(CLI::App& sub) {
     sub.add_option("--linkage", compare_.linkage,
                    "How far groups are from each other: by their nearest members (single), all "
                    "(average) or farthest (complete)")
-        ->capture_default_str()
+        ->default_str("average")
         ->check(CLI::IsMember({"single", "average", "complete"}));
     sub.add_option("--tree", compare_.tree, "Print the tree of all merges")
         ->check(CLI::IsMember({"text", "newick"}));
@@ -272,10 +274,10 @@ void CommandLine::add_splice() {
         ->capture_default_str()
         ->check(CLI::IsMember({"none", "permutation"}));
     sub.add_option("--alpha", splice_.alpha, "blend: share of the other parent")
-        ->capture_default_str()
+        ->default_str(fmt::format("{:g}", evolve::SpliceSettings{}.alpha))
         ->check(CLI::Range(0.0F, 1.0F));
     sub.add_option("--split", splice_.split, "point: share of the fitter parent")
-        ->capture_default_str()
+        ->default_str(fmt::format("{:g}", evolve::SpliceSettings{}.split))
         ->check(CLI::Range(0.0F, 1.0F));
     sub.add_option("--seed", splice_.seed, "Key of the random numbers")->capture_default_str();
     sub.add_option("--fitness", splice_.fitness,
@@ -408,12 +410,12 @@ void CommandLine::add_tokenize() {
         ->needs(train);
     sub.add_option("--vocabulary", tokenize_.vocabulary,
                    "--train: how many tokens, special ones included, bpe has")
-        ->capture_default_str()
+        ->default_str(std::to_string(default_vocabulary))
         ->check(CLI::Range(1, 1 << 20))
         ->needs(train);
     sub.add_option("--least-count", tokenize_.least_count,
                    "--train: pairs of bpe that stand more rarely stay apart")
-        ->capture_default_str()
+        ->default_str(std::to_string(default_least_count))
         ->check(positive_number())
         ->needs(train);
     sub.add_option("--special-tokens", tokenize_.special,

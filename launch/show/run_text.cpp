@@ -12,6 +12,7 @@
 
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/evolve/evaluation/program_cache.hpp"
+#include "cambrian/launch/show/shell_word.hpp"
 #include "cambrian/launch/show/structure_text.hpp"
 
 namespace cambrian::launch {
@@ -226,6 +227,7 @@ std::string reason_text(const distributed::RunResult& result) {
         {distributed::StopReason::solved, "the task is solved"},
         {distributed::StopReason::evaluations, "all evaluations are spent"},
         {distributed::StopReason::seconds, "the time is up"},
+        {distributed::StopReason::extinction, "all species have died out"},
         {distributed::StopReason::interrupted, "interrupted, with a checkpoint"}};
     return texts.at(result.reason);
 }
@@ -250,7 +252,7 @@ std::string result_text(const distributed::Experiment& experiment,
     const std::string directory = experiment.directory.string();
     if (result.last.evaluations == 0)
         return fmt::format("{} before the first generation\n  go on:  cambrian resume {}\n",
-                           reason_text(result), directory);
+                           reason_text(result), shell_word(directory));
     std::string text =
         fmt::format("{} after {} generations and {} evaluations{}\n", reason_text(result),
                     result.last.generation + 1, result.last.evaluations,
@@ -259,8 +261,10 @@ std::string result_text(const distributed::Experiment& experiment,
                         : std::string());
     if (!result.best_fitness) {
         text +=
-            "  no individual had a valid fitness (their outputs are not finite): look at the "
-            "data, the loss and mutation.weight_power\n";
+            "  no individual had a valid fitness (outputs or rewards are not finite, or the "
+            "program "
+            "that judges failed): look at the warnings, the data, the loss and "
+            "mutation.weight_power\n";
         if (!result.solved.value_or(true)) text += unsolved_text(experiment, result) + '\n';
         return text;
     }
@@ -271,11 +275,12 @@ std::string result_text(const distributed::Experiment& experiment,
     text += loss_table(*experiment.task_at(result.last.generation), result);
     text += fmt::format("  {}/best.cmb, generations.csv, timings.csv, config.json\n", directory);
     if (result.reason == distributed::StopReason::interrupted) {
-        text += fmt::format("  go on:  cambrian resume {}\n", directory);
+        text += fmt::format("  go on:  cambrian resume {}\n", shell_word(directory));
         return text;
     }
-    text += fmt::format("  look:   cambrian inspect {}/best.cmb\n", directory);
-    text += fmt::format("  test:   cambrian evaluate {}/best.cmb\n", directory);
+    const std::string best = shell_word(directory + "/best.cmb");
+    text += fmt::format("  look:   cambrian inspect {}\n", best);
+    text += fmt::format("  test:   cambrian evaluate {}\n", best);
     if (!result.solved.value_or(true)) text += unsolved_text(experiment, result) + '\n';
     return text;
 }

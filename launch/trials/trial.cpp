@@ -49,7 +49,7 @@ Trial trial_of(std::uint64_t seed, const distributed::RunResult& result) {
     trial.best = result.best_fitness;
     trial.validated = result.best_validated;
     trial.tested = result.best_tested;
-    trial.parameters = result.last.parameters;
+    trial.parameters = result.best_parameters;
     trial.env_steps = result.last.env_steps;
     trial.seconds = result.last.elapsed_seconds;
     return trial;

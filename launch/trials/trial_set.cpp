@@ -28,7 +28,7 @@ fs::path made(const fs::path& path) {
     std::error_code error;
     fs::create_directories(path, error);
     if (error)
-        throw ConfigError(
+        throw InputError(
             fmt::format("{} cannot be made ({}) give another --directory, or check its permissions",
                         path.string(), error.message()));
     return path;

@@ -304,6 +304,8 @@ TEST_F(Evaluate, PopulationsAreGroupedByTheirDistances) {
     EXPECT_EQ(run({"compare", place, "--cluster", "999"}).code, 2);
     EXPECT_EQ(run({"compare", place, "--cluster", "2", "--group", "1"}).code, 2);
     EXPECT_EQ(run({"compare", place, "--tree", "text", "--csv", "-"}).code, 2);
+    EXPECT_THAT(run({"compare", place, "--linkage", "single"}).err, HasSubstr("only groups and"));
+    EXPECT_THAT(run({"compare", place, "--probes", "8"}).err, HasSubstr("only --measure activat"));
     const std::string best = place + "/best.cmb";
     EXPECT_EQ(run({"compare", best, best, "--measure", "history"}).out,
               "2 networks, mean distance of pairs 0.0000\n");
@@ -404,6 +406,9 @@ TEST_F(Evaluate, GraftsAreNetworks) {
         EXPECT_THAT(result.err, HasSubstr(why));
     };
     refused({"--at", "0"}, "only grafts read them");
+    refused({"--mode", "point", "--alpha", "0.2"}, "only --mode blend reads it");
+    refused({"--mode", "graft", "--split", "0.2"}, "only --mode point reads it");
+    refused({"--mode", "neat", "--align", "permutation"}, "matches neurons by their history");
     refused({"--mode", "residual_graft", "--combine", "add"}, "a residual graft adds");
     refused({"--mode", "graft", "--gain", "1"}, "belongs to --mode residual_graft");
     refused({"--mode", "graft", "--report"}, "a graft mixes no weights");

@@ -242,7 +242,7 @@ TEST_F(Infer, LabelsAreTextsAndRowsAreJoined) {
         EXPECT_THAT(result.err, HasSubstr("columns ignored: note, kind\n"));
         EXPECT_THAT(result.out,
                     StartsWith("p,q,note,kind,class,probability,\"p(big, \"\"red\"\")\",p(none),"
-                               "p(small)\n\"8,5\",16,\"x;, 0\","));
+                               "p(small)\n8.5,16,\"x;, 0\","));
         // Of the rows of every label most are right.
         const std::string file = directory_.write("answers.csv", result.out);
         const CsvFile answers(file);

@@ -68,7 +68,7 @@ constexpr double tolerance = 1e-5;
 /// Models with a config.json, and the family to write them as.
 const std::vector<std::pair<std::string, std::string>> with_config{
     {"llama", "llama"},      {"llama3", "llama"},    {"llama_linear", "llama"},
-    {"llama_yarn", "llama"}, {"qwen2_yarn", "qwen"}, {"mistral", "llama"},
+    {"llama_yarn", "llama"}, {"qwen2_yarn", "qwen"}, {"mistral", "mistral"},
     {"qwen2", "qwen"},       {"qwen3", "qwen"},      {"gpt2", "gpt2"},
     {"mamba", "mamba"},      {"mamba_ssm", "mamba"}};
 
@@ -212,6 +212,32 @@ TEST_F(ModelConversion, OutAndInAgainIsExact) {
         ASSERT_EQ(convert({folder, path("again.cmb")}).code, 0);
         EXPECT_EQ(read_network(path("again.cmb")), file) << name;
     }
+}
+
+TEST_F(ModelConversion, TheWindowOfMistralStays) {
+    static_cast<void>(read("mistral"));
+    ASSERT_EQ(convert({path("mistral.cmb"), path("out"), "--family", "mistral"}).code, 0);
+    const auto config = [&] {
+        return nlohmann::json::parse(std::ifstream(path("out/config.json")));
+    };
+    const auto golden = nlohmann::json::parse(
+        std::ifstream(cambrian::test::golden_model("mistral") / "config.json"));
+    EXPECT_EQ(config()["model_type"], "mistral");
+    EXPECT_EQ(config()["sliding_window"], golden["sliding_window"]);
+
+    const auto window_with = [&](const nlohmann::json& changed) {
+        std::ofstream(path("out/config.json")) << changed;
+        EXPECT_EQ(convert({path("out"), path("again.cmb")}).code, 0);
+        const NetworkFile file = read_network(path("again.cmb"));
+        const auto& block = std::get<Residual>(file.genome.blueprint.slots[1]->layer.variant());
+        return std::get<MultiHeadAttention>(block.layers[1].variant()).window;
+    };
+    nlohmann::json changed = config();
+    changed["max_position_embeddings"] = 9000;
+    changed["sliding_window"] = nullptr;
+    EXPECT_EQ(window_with(changed), 9000);
+    changed.erase("sliding_window");
+    EXPECT_EQ(window_with(changed), 4096);
 }
 
 TEST_F(ModelConversion, TensorsAreWrittenAsTheyWereRead) {

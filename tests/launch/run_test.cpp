@@ -151,7 +151,7 @@ TEST_F(FinishedRun, IsComparedAndSpliced) {
     EXPECT_EQ(distributed::read_network(child).genome.weights,
               distributed::read_network(best_).genome.weights);
     EXPECT_THAT(run({"splice", best_, best_, "-o", child, "--mode", "neat"}).err,
-                HasSubstr("has no layer of neurons"));
+                HasSubstr("has no neurons with a history"));
     // A child of two networks belongs to no run: its task must be named.
     EXPECT_EQ(run({"evaluate", child}).code, 2);
     EXPECT_EQ(run({"evaluate", child, "--config", directory_.file("xor.json")}).code, 0);

@@ -85,6 +85,56 @@ def selected(draw, content):
         "young_boost": draw.choice([1, 1.5]), "interspecies_rate": draw.choice([0, 0.3])}}
 
 
+def of_another_task(draw, content):
+    """The same experiment on another task, often enough."""
+    if draw.random() < 0.5:
+        return content
+    episodes = {"episodes": draw.choice([1, 3]), "steps": draw.choice([20, 45]), "validation": {"every": 2, "episodes": 3}}
+    task = draw.choice([
+        {"type": "double_pole", "velocities": draw.choice([True, False]), "steps": 45},
+        {"type": "swing_up", "start": draw.choice(["easy", "hard"]), **episodes},
+        {"type": "acrobot", **episodes}, {"type": "mountain_car", **episodes}, {"type": "mountain_car_continuous", **episodes},
+        {"type": "pendulum", **episodes}, {"type": "t_maze", "episodes": 1},
+        {"type": "parity"}, {"type": "multiplexer", "address_bits": 2}, {"type": "retina", "goal": "both"},
+        {"type": "narma10", "train_steps": 60}, {"type": "delayed_copy", "delay": 2}, {"type": "mackey_glass"}])
+    return {**content, "task": task}
+
+
+WITH_TIME = ("cart_pole", "double_pole", "swing_up", "acrobot", "mountain_car", "mountain_car_continuous", "pendulum", "t_maze",
+             "narma10", "delayed_copy", "mackey_glass")
+
+
+def with_other_genes(draw, content):
+    """The same experiment with neurons as genes, or with learning, often enough."""
+    kind = draw.choice(["volumetric", "volumetric", "learning", "neat", "neat", "hyperneat", "evolved"])
+    time = content["task"]["type"] in WITH_TIME
+    if kind == "learning" and content["task"]["type"] == "dataset" and "steady_state" not in content:
+        return {**content, "learning": {"mode": draw.choice(["lamarckian", "baldwinian"]), "steps": 2, "batch": 16}}
+    if kind in ("volumetric", "learning"):
+        return content
+    content = {key: value for key, value in content.items() if key not in ("mutation", "network")}
+    content["engine"] = {key: value for key, value in content["engine"].items() if key != "family"}
+    if "islands" in content:
+        content["islands"] = {key: value for key, value in content["islands"].items() if key != "overrides"}
+    content["splice"] = {"rate": content["splice"]["rate"]}
+    genes = {"node_add_rate": 0.3, "connection_add_rate": 0.3, "connection_toggle_rate": draw.choice([0, 0.1]),
+             "node_delete_rate": draw.choice([0, 0.1]), "connection_delete_rate": draw.choice([0, 0.1])}
+    layer = {"type": "neurons"}
+    if kind == "neat":
+        genes |= {"activation_rate": 0.2, "aggregation_rate": draw.choice([0, 0.2]), "average_rate": draw.choice([0, 0.5]),
+                  "activations": draw.sample(["tanh", "sigmoid", "relu", "sin", "gauss", "abs", "square", "elu", "softplus"], 4),
+                  "aggregations": ["sum", "product", "max", "min", "mean", "median", "maxabs"]}
+        if time:
+            genes |= {"feed_forward": draw.choice([True, False]), "delay_rate": 0.2, "largest_delay": draw.choice([1, 3])}
+            layer |= draw.choice([{}, {"continuous": True}, {"plastic": True}])
+        if layer.get("plastic"):
+            genes |= {"plastic_rate": 0.3, "plastic_toggle_rate": 0.1}
+    else:
+        genes["substrate"] = {"bias": True} if kind == "hyperneat" else {
+            "type": "evolved", "bias": True, "search": {"initial_depth": 2, "maximum_depth": 2, "band_threshold": 0.1}}
+    return {**content, "genome": {"type": "neat" if kind == "neat" else "hyperneat", **genes}, "network": {"layers": [layer]}}
+
+
 def others(draw):
     """→ ranks, backend and settings that change no byte."""
     backend = chosen.backend if draw.random() < 0.5 else "cpu"
@@ -100,6 +150,8 @@ for number in range(chosen.first, chosen.first + chosen.count):
     config = chosen.work / f"{number}.json"
     content = in_blocks(random.Random(f"blocks {number}"), experiment(draw))
     content = selected(random.Random(f"strategy {number}"), content)
+    content = of_another_task(random.Random(f"task {number}"), content)
+    content = with_other_genes(random.Random(f"genes {number}"), content)
     content["log"] = {"individuals": "all" if number % 2 else "survivors"}
     config.write_text(json.dumps(content))
     alone = chosen.work / f"{number}-alone"

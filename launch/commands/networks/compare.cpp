@@ -195,16 +195,26 @@ void print_groups(const CommandContext& context, const CompareOptions& options,
     if (!options.tree.empty()) context.out << dendrogram(options, distances, names);
 }
 
+/// Throws ConfigError for an option that nothing of what is asked for reads.
+void check_options(const CompareOptions& options, bool asks_networks) {
+    if (options.probes && !asks_networks)
+        throw ConfigError("--probes is given (only --measure activation reads it) leave it out");
+    if (options.linkage && !options.group && options.groups == 0 && options.tree.empty())
+        throw ConfigError(
+            "--linkage is given (only groups and trees have one) add --group, --groups or --tree");
+}
+
 }  // namespace
 
 int compare_command(const CommandContext& context, const CompareOptions& options) {
-    const std::vector<NamedGenome> all = read_genomes(context, options.sources);
     const bool asked = options.measure == compare_measures[2];
+    check_options(options, asked);
+    const std::vector<NamedGenome> all = read_genomes(context, options.sources);
     check_comparable(all, asked);
     const auto backend = make_reference_backend(Precision::f64);
-    const evolve::Probe probe =
-        evolve::random_probe(all[0].genome.blueprint.input_features, probe_steps,
-                             static_cast<std::int64_t>(options.probes), options.seed);
+    const evolve::Probe probe = evolve::random_probe(
+        all[0].genome.blueprint.input_features, probe_steps,
+        static_cast<std::int64_t>(options.probes.value_or(default_probes)), options.seed);
     if (all.size() == 2 && options.csv.empty() && !asks_for_groups(options) &&
         options.measure != compare_measures[3]) {
         if (asked)

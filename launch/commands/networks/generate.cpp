@@ -28,7 +28,10 @@ using distributed::NetworkFile;
 
 std::vector<std::string> read_lines(std::istream& in, const std::string& source) {
     std::vector<std::string> lines;
-    for (std::string line; std::getline(in, line);) lines.push_back(std::move(line));
+    for (std::string line; std::getline(in, line);) {
+        if (line.ends_with('\r')) line.pop_back();
+        lines.push_back(std::move(line));
+    }
     if (in.bad()) throw InputError(source + " cannot be read (the system refuses it) look at it");
     return lines;
 }
@@ -65,6 +68,13 @@ std::vector<NetworkFile> networks_of(const std::vector<std::string>& paths) {
         if (networks.back().genome.blueprint != networks.front().genome.blueprint)
             throw InputError(fmt::format(
                 "{} and {} differ in structure (one program continues the texts of all networks) "
+                "start one command for each",
+                paths.front(), path));
+        const auto& first = networks.front().preparation;
+        const auto& other = networks.back().preparation;
+        if (first && other && (first->classes != other->classes || first->labels != other->labels))
+            throw InputError(fmt::format(
+                "{} and {} differ in their tokens (one tokenizer reads the texts of all networks) "
                 "start one command for each",
                 paths.front(), path));
     }

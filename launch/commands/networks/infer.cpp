@@ -76,11 +76,11 @@ std::vector<float> answers_to_shown(Backend& backend, const evolve::Genome& geno
 
 /// What the rows were read as, where it may surprise.
 std::string prepared_notes(const PreparedRows& rows, const std::vector<RowsAtOnce>& parts,
-                           const evolve::Preparation& preparation) {
+                           const evolve::Preparation& preparation, std::int64_t steps) {
     std::string text;
     for (const std::string& note : rows.notes) text += note + '\n';
     if (!rows.ignored.empty()) text += fmt::format("columns ignored: {}\n", listed(rows.ignored));
-    if (preparation.sequence_rows == 0 || parts.front().time == 0) return text;
+    if (preparation.sequence_rows == 0 || parts.front().time == 0 || steps > 1) return text;
     text += fmt::format("sequences of {} rows: the network starts afresh with each",
                         preparation.sequence_rows);
     if (parts.back().time < preparation.sequence_rows)
@@ -116,7 +116,9 @@ Answering answering(const CommandContext& context, const InferOptions& options,
     const std::int64_t steps = options.raw ? 1 : shown_steps(one.file, one.preparation);
     const std::vector<RowsAtOnce> parts =
         parts_of(Network(one.file.genome.blueprint), one.preparation, one.rows.table.rows);
-    context.err << prepared_notes(one.rows, parts, one.preparation);
+    context.err << prepared_notes(one.rows, parts, one.preparation, steps);
+    // A network with a memory takes a row for the step after the one before.
+    if (parts.front().time > 0 && steps == 1) require_consecutive(one.rows.table);
     if (steps > 1) {
         if (options.observe)
             throw ConfigError(

@@ -194,7 +194,9 @@ evolve::Genome crossed(const CommandContext& context, const SpliceOptions& optio
                                      std::pair(couple.other_path, &couple.other)})
         if (file->genome.neuron_genes.empty())
             throw ConfigError(fmt::format(
-                "--mode is neat ({} has no layer of neurons) choose another mode", path));
+                "--mode is neat ({} has no neurons with a history: evolution of genome.type "
+                "\"neat\" makes them) choose another mode",
+                path));
     if (options.report) {
         const evolve::GeneCounts counts = evolve::count_genes(
             evolve::history_of(couple.fitter.genome), evolve::history_of(couple.other.genome));
@@ -212,8 +214,8 @@ evolve::Genome spliced(const SpliceOptions& options, const Couple& couple,
                        evolve::SpliceReport& report) {
     evolve::SpliceSettings settings;
     settings.mode = splice_mode(options.mode);
-    settings.alpha = options.alpha;
-    settings.split = options.split;
+    settings.alpha = options.alpha.value_or(settings.alpha);
+    settings.split = options.split.value_or(settings.split);
     if (options.align == evolve::splice_align_names[1])
         settings.align = evolve::SpliceAlign::permutation;
     RandomStream rng(random_key(options.seed, "splice"), 0);
@@ -237,7 +239,14 @@ void print_splice(const CommandContext& context, const SpliceOptions& options, c
 }
 
 /// Options that only some modes read. Throws ConfigError where another mode is asked for.
-void check_graft_options(const SpliceOptions& options) {
+void check_mode_options(const SpliceOptions& options) {
+    const auto of_mode = [&](bool given, const char* option, evolve::SpliceMode mode) {
+        if (given && options.mode != evolve::name(mode))
+            throw ConfigError(fmt::format("{} is given (only --mode {} reads it) leave it out",
+                                          option, evolve::name(mode)));
+    };
+    of_mode(options.alpha.has_value(), "--alpha", evolve::SpliceMode::blend);
+    of_mode(options.split.has_value(), "--split", evolve::SpliceMode::point);
     const bool grafts = options.mode == graft_mode || options.mode == residual_graft_mode;
     if (!grafts && (options.at || options.from || options.combine || options.gain))
         throw ConfigError(
@@ -287,7 +296,7 @@ int graft_networks(const CommandContext& context, const SpliceOptions& options,
 }  // namespace
 
 int splice_command(const CommandContext& context, const SpliceOptions& options) {
-    check_graft_options(options);
+    check_mode_options(options);
     refuse_input_as_output(options.output, {options.first, options.second});
     const distributed::NetworkFile first = distributed::read_network(options.first);
     const distributed::NetworkFile second = distributed::read_network(options.second);

@@ -69,14 +69,20 @@ TokenizerDefinition trained(const TokenizeOptions& options,
                             std::span<const std::string_view> texts) {
     if (options.kind == "byte") return byte_tokenizer(options.special);
     if (options.kind == "character") return character_tokenizer(texts, options.special);
-    return train_byte_pairs(texts, {.vocabulary = options.vocabulary,
-                                    .least_count = options.least_count,
-                                    .special = options.special});
+    return train_byte_pairs(texts,
+                            {.vocabulary = options.vocabulary.value_or(default_vocabulary),
+                             .least_count = options.least_count.value_or(default_least_count),
+                             .special = options.special});
 }
 
 int train_tokenizer(const CommandContext& context, const TokenizeOptions& options) {
     if (options.output.empty())
         throw ConfigError("--train has no place to write to (a tokenizer.json) add -o FILE");
+    if (options.kind != "bpe" && (options.vocabulary || options.least_count))
+        throw ConfigError(fmt::format(
+            "--vocabulary or --least-count is given (--kind {} has a token for each {}) leave it "
+            "out",
+            options.kind, options.kind));
     std::vector<std::string> texts;
     for (const std::string& path : options.train) {
         refuse_input_as_output(options.output, {path});
@@ -90,10 +96,11 @@ int train_tokenizer(const CommandContext& context, const TokenizeOptions& option
         std::as_bytes(std::span(std::string_view(tokenizer_json(tokenizer.definition())))));
     context.err << fmt::format("{}: {} tokens, {} merges\n", options.output, tokenizer.size(),
                                tokenizer.definition().merges.size());
-    if (options.kind == "bpe" && tokenizer.size() < options.vocabulary)
+    const std::int64_t asked = options.vocabulary.value_or(default_vocabulary);
+    if (options.kind == "bpe" && tokenizer.size() < asked)
         context.err << fmt::format(
-            "fewer than {} tokens: no other pair stands {} times in the texts\n",
-            options.vocabulary, options.least_count);
+            "fewer than {} tokens: no other pair stands {} times in the texts\n", asked,
+            options.least_count.value_or(default_least_count));
     return exit_done;
 }
 

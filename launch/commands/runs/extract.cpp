@@ -59,8 +59,8 @@ fs::path made_folder(const fs::path& path) {
     std::error_code error;
     fs::create_directories(path, error);
     if (error)
-        throw ConfigError(fmt::format("{} cannot be made ({}) name another place with -o",
-                                      path.string(), error.message()));
+        throw InputError(fmt::format("{} cannot be made ({}) name another place with -o",
+                                     path.string(), error.message()));
     return path;
 }
 
@@ -85,6 +85,9 @@ int extract_command(const CommandContext& context, const ExtractOptions& options
                                    path.string(), member.fitness, member.birth, member.origin,
                                    file.genome.weights.size());
     }
+    if (source.experiment.learning.mode == evolve::LearningMode::baldwinian)
+        context.out << "  learning is baldwinian: a fitness is that after learning, weights are "
+                       "those that children inherit, from before it\n";
     return exit_done;
 }
 

@@ -17,6 +17,7 @@
 #include "cambrian/launch/commands/network_sources.hpp"
 #include "cambrian/launch/config/network_reader.hpp"
 #include "cambrian/launch/devices/device.hpp"
+#include "cambrian/launch/show/shell_word.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -129,7 +130,7 @@ void find_replay(const RunData& run, const BestRun& best, Findings& findings) {
                .phase = std::string(evolve::name(phase)),
                .seed = best.seed,
                .command = fmt::format(
-                   "cambrian evaluate {}{}", (run.directory / "best.cmb").string(),
+                   "cambrian evaluate {}{}", shell_word((run.directory / "best.cmb").string()),
                    fewer ? fmt::format(" --episodes {}", replayed_episodes) : std::string())};
 }
 

@@ -13,6 +13,7 @@
 #include "cambrian/launch/config/training_reader.hpp"
 #include "cambrian/launch/json.hpp"
 #include "cambrian/launch/show/run_text.hpp"
+#include "cambrian/launch/show/shell_word.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -33,7 +34,7 @@ std::string next_command(const fs::path& directory, const Standing& standing) {
     if (standing.holder || state == "done") return "";
     const bool checkpoint = standing.training ? fs::exists(directory / "training.cmb")
                                               : distributed::holds_checkpoint(directory);
-    if (checkpoint) return fmt::format("cambrian resume {}", directory.string());
+    if (checkpoint) return fmt::format("cambrian resume {}", shell_word(directory.string()));
     return standing.training ? "cambrian train CONFIG" : "cambrian evolve CONFIG --continue";
 }
 

@@ -20,6 +20,7 @@
 #include "cambrian/launch/process.hpp"
 #include "cambrian/launch/show/console_reporter.hpp"
 #include "cambrian/launch/show/run_text.hpp"
+#include "cambrian/launch/show/shell_word.hpp"
 #include "cambrian/launch/show/structure_text.hpp"
 
 namespace cambrian::launch {
@@ -86,7 +87,8 @@ std::string result_text(const TrainingJob& job, const TrainingResult& result) {
     }
     if (job.task->loss_units()) text += " (of scaled outputs)";
     const std::string best = (job.directory / "best.cmb").string();
-    return text + fmt::format("\n  cambrian inspect {}\n  cambrian evaluate {}\n", best, best);
+    return text + fmt::format("\n  cambrian inspect {}\n  cambrian evaluate {}\n", shell_word(best),
+                              shell_word(best));
 }
 
 /// The losses of the best network as evolution and 'cambrian evaluate' measure them, where those of

@@ -5,16 +5,41 @@ sys.path.insert(0, sys.argv[1])
 import cambrian  # noqa: E402
 
 ROWS = [(0, 0, 0), (0, 1, 1), (1, 0, 1), (1, 1, 0)]
+
+
+def evolution(generations, **more):
+    return cambrian.Evolution(observations=2, actions=1, program=sys.argv[2], directory=sys.argv[3],
+                              config={"population": {"size": 20}, "run": {"stop": {"generations": generations}}}, **more)
+
+
+def judged(networks):
+    for bad in (float("nan"), 1e39):  # Are refused before anything is asked.
+        try:
+            networks([[bad, 0.0]] * len(networks))
+        except ValueError:
+            continue
+        raise AssertionError(f"the observation {bad} was taken")
+    fitness = [4.0] * len(networks)
+    for a, b, right in ROWS:
+        for i, (output,) in enumerate(networks([[a, b]] * len(networks))):
+            fitness[i] -= (output - right) ** 2
+    return fitness
+
+
 asked, best = 0, 0.0
-with cambrian.Evolution(observations=2, actions=1, program=sys.argv[2], directory=sys.argv[3],
-                        config={"population": {"size": 20}, "run": {"stop": {"generations": 3}}}) as evolution:
-    for networks in evolution:
+with evolution(3) as first:
+    for networks in first:
         asked += 1
         assert len(networks) == (20 if networks.phase == "train" else 1)  # A whole generation.
-        fitness = [4.0] * len(networks)
-        for a, b, right in ROWS:
-            for i, (output,) in enumerate(networks([[a, b]] * len(networks))):
-                fitness[i] -= (output - right) ** 2
+        fitness = judged(networks)
         best = max([best] + fitness)
-        evolution.tell(fitness)
+        first.tell(fitness)
+rounds = []
+with evolution(4, resume=True) as second:
+    for networks in second:
+        rounds.append(networks.round)
+        fitness = judged(networks)
+        best = max([best] + fitness)
+        second.tell(fitness)
+assert rounds[0] == 3, rounds  # Goes on.
 print(asked, best)

@@ -86,3 +86,7 @@ with tempfile.TemporaryDirectory() as folder:
     assert "none" in refused(FileNotFoundError, missing.__enter__)  # The program, no address.
     assert not os.path.exists(missing._folder)
     tempfile.tempdir = None
+
+for config, directory, why in (({"task": {}}, None, "has a task"), ({"run": {"directory": "x"}}, None, "has run.directory"),
+                               ({}, "a{seed}", "has a brace")):
+    assert why in refused(ValueError, lambda: cambrian.Evolution(1, 1, config=config, directory=directory, program="none"))

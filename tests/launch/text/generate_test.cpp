@@ -199,8 +199,10 @@ TEST_F(Generate, RefusesWhatItCannotRead) {
     };
     EXPECT_THAT(refusal({best()}, 2), HasSubstr("there is no prompt"));
     const test::TemporaryDirectory directory;
-    EXPECT_THAT(refusal({best(), "--prompts", directory.write("empty", "one\n\n")}, 3),
-                HasSubstr("prompt 1 has no tokens"));
+    EXPECT_THAT(refusal({best(), "--prompts", directory.write("empty", "one\r\n\n")}, 3),
+                HasSubstr("prompt 2 has no tokens"));
+    EXPECT_THAT(refusal({best(), "--prompt", "one", "--tokenizer", "bytes"}, 2),
+                HasSubstr("says itself that its tokens are others"));
     EXPECT_THAT(refusal({best(), "--prompt", "ONE"}, 3), HasSubstr("O"));
     EXPECT_THAT(refusal({best(), "--prompt", "one", "--top-p", "0"}, 2), HasSubstr("top_p"));
     EXPECT_THAT(refusal({best(), "--prompts", "/none/there"}, 3), HasSubstr("/none/there"));

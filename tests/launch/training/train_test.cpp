@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
@@ -148,6 +149,7 @@ TEST_F(Train, RefusesWhatItDoesNotKnow) {
     refused("training.learning_rate=[]", "training.learning_rate is []");
     refused("training.individuals=3", "training.individuals is 3");
     refused("training.individuals=1", "training.individuals is 1");
+    refused("training.optimizer={\"type\": \"sgd\", \"nesterov\": true}", "looks ahead along");
     refused("training.optimizer.type=adm", "did you mean \"adam\"?");
     refused("training.optimizer={\"type\": \"adam\", \"beta1\": 1}",
             "training.optimizer.beta1 is 1");
@@ -183,6 +185,20 @@ TEST_F(Train, TheFitnessOfItsNetworkIsThatOfItsWeights) {
     const std::string word = "fitness ";
     EXPECT_NEAR(std::stod(evaluated.out.substr(evaluated.out.find(word) + word.size())),
                 distributed::read_network(best).fitness, 1e-5);
+}
+
+TEST_F(Train, ItsFitnessIsWhatTheTaskSaysOfIt) {
+    const Result result =
+        train("train_spirals.json", "accuracy",
+              {"--set", "task.fitness=accuracy", "--set", "training.epochs=5", "-q"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const double fitness = distributed::read_network(directory_.file("accuracy/best.cmb")).fitness;
+    const Result evaluated =
+        run({"evaluate", directory_.file("accuracy/best.cmb"), "--phase", "validation", "--json"});
+    EXPECT_EQ(nlohmann::json::parse(evaluated.out)["networks"][0]["fitness"], fitness);
+    const auto status =
+        nlohmann::json::parse(std::ifstream(directory_.file("accuracy/status.json")));
+    EXPECT_EQ(status["best"], fitness);
 }
 
 TEST_F(Train, SaysThatItHasDiverged) {
