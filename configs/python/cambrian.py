@@ -40,6 +40,7 @@ import itertools
 import json
 import math
 import os
+import select
 import shutil
 import signal
 import socket
@@ -828,8 +829,10 @@ def _relay(address):
 
 def _end(parent):
     """Who asks is gone, and nobody judges any more: no network may be blamed for that. What is committed stays."""
+    if select.select([0], [], [], 0)[0] and not os.read(0, 1):
+        return  # Cambrian has ended, too, or is done with this program.
     for _ in range(2):  # The second signal does not wait for an answer.
-        if os.getppid() == parent:  # Else it has ended, and others may have its number.
+        if parent > 1 and os.getppid() == parent:  # Else others may have its number.
             os.kill(parent, signal.SIGTERM)
         time.sleep(0.5)
 

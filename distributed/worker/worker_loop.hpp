@@ -63,8 +63,6 @@ class Worker {
 
     // Shards, the genomes that they lack, and their way to the compute thread: worker_shards.cpp.
     void take_shard(ShardOrder order);
-    /// Whether this rank is in the state of an order, or past it with the round still open.
-    [[nodiscard]] bool knows(const ShardOrder& order) const;
     void accept_shard(ShardOrder order);
     /// Null where the order is of a round that is not open.
     [[nodiscard]] SharedRound round_of(const ShardOrder& order) const;

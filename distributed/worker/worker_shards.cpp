@@ -14,21 +14,37 @@ namespace cambrian::distributed {
 
 void Worker::take_shard(ShardOrder order) {
     reign_.epoch = order.epoch;
-    if (order.digest != follower_.newest()->digest) {
+    // Rounds only follow each other in an epoch: what leads back was sent before this rank heard,
+    // by another one, of the end of a round.
+    const bool behind = order.generation < follower_.newest()->generation();
+    if (!behind && order.digest != follower_.newest()->digest) {
         if (auto retired = follow(order)) {
             retired_ = std::move(retired);
         }
     }
-    if (order.digest != follower_.newest()->digest && !order.state && order.records.empty() &&
+    // Its records may begin where this rank has not come to yet.
+    if (order.digest != follower_.newest()->digest && !order.state &&
         order.generation > follower_.newest()->generation()) {
-        held_.insert(order.shard);
+        if (order.shard != 0) {
+            held_.insert(order.shard);
+        }
         if (early_orders_.empty()) {
             round_deadline_ = deadline();
         }
         early_orders_.push_back(std::move(order));
         return;
     }
-    if (!knows(order)) {
+    // In the steady state the round of its births is still open here. After a jump the digests of
+    // rounds before the newest are others: they are compared there alone.
+    const bool known = behind ? order.shard != 0 && follower_.is_open(generation_of(order.shard))
+                              : order.digest == follower_.newest()->digest;
+    if (!known) {
+        if (behind) {
+            if (order.shard != 0) {
+                ask(1, {});
+            }
+            return;
+        }
         if (order.state) {
             const std::string text =
                 "this rank comes to another state of the run than the coordinator (its build "
@@ -44,16 +60,6 @@ void Worker::take_shard(ShardOrder order) {
     } else {
         take_early_orders();
     }
-}
-
-bool Worker::knows(const ShardOrder& order) const {
-    if (order.digest == follower_.newest()->digest) {
-        return true;
-    }
-    // In the steady state the end of a round may overtake an order: it comes through another rank.
-    return order.shard != 0 && follower_.is_open(generation_of(order.shard)) &&
-           follower_.is_open(order.generation) &&
-           follower_.round(order.generation)->digest == order.digest;
 }
 
 void Worker::accept_shard(ShardOrder order) {

@@ -54,7 +54,8 @@ struct Neurons {
                   "-1: the constant 1; 0 to in - 1: an input; in + n: neuron n"},
             Field{"target", &Connection::target, "a neuron"},
             Field{"delay", &Connection::delay, FieldRange{0.0, double{longest_delay}},
-                  "in steps, from a past that was 0; connections without one form no cycle"},
+                  "in steps, from a past that was 0 but for the constant; connections without one "
+                  "form no cycle"},
             Field{"enabled", &Connection::enabled, "else it computes nothing"},
             Field{"plastic", &Connection::plastic, "its weight changes at each step"}.later(),
         };

@@ -82,12 +82,18 @@ struct Layout {
 /// Throws ConfigError for an output of a task's graph that is no such number.
 void require_output(const Task& task, const char* what, const Var& value, ValueType type,
                     int rank) {
-    const bool real = type == ValueType::real;
     if (value.graph != nullptr && value.info().type == type && value.rank() == rank) return;
-    throw ConfigError(fmt::format(
-        "task {} gives {} as its {} (it is {} of rank {}, for one network) mend its build()",
-        task.type(), value.graph == nullptr ? "nothing" : value.shape().text(), what,
-        real ? "a real" : "an integer", rank));
+    const auto type_text = [](ValueType of) {
+        return of == ValueType::real ? "real" : of == ValueType::integer ? "integer" : "boolean";
+    };
+    const std::string given =
+        value.graph == nullptr
+            ? "nothing"
+            : fmt::format("{} {}", type_text(value.info().type), value.shape().text());
+    throw ConfigError(
+        fmt::format("task {} gives {} as its {} (it is {} of rank {}, for one network) mend its "
+                    "build()",
+                    task.type(), given, what, type_text(type), rank));
 }
 
 std::vector<Var> build_objective(const Task& task, Phase phase, const ObjectiveContext& context,

@@ -76,17 +76,21 @@ std::vector<ParameterSpec> gene_parameters(const Blueprint& blueprint, const Gen
 }
 
 std::uint64_t wiring_of(const AnyLayer& layer) {
-    const auto* neurons = std::get_if<Neurons>(&layer.variant());
-    if (neurons == nullptr) {
-        return 0;
+    if (const auto* neurons = std::get_if<Neurons>(&layer.variant())) {
+        Hasher hasher;
+        for (const Neurons::Connection& connection : neurons->connections) {
+            hasher.add(connection.source);
+            hasher.add(connection.target);
+            hasher.add(connection.delay);
+        }
+        return hasher.hash64();
     }
-    Hasher hasher;
-    for (const Neurons::Connection& connection : neurons->connections) {
-        hasher.add(connection.source);
-        hasher.add(connection.target);
-        hasher.add(connection.delay);
-    }
-    return hasher.hash64();
+    std::uint64_t inside = 0;
+    layer.each_inner([&inside](const AnyLayer& inner) {
+        if (const std::uint64_t wiring = wiring_of(inner); wiring != 0)
+            inside = Hasher().add(inside).add(wiring).hash64();
+    });
+    return inside;
 }
 
 bool same_weights(const Blueprint& a, const GeneWeights& gene_a, const Blueprint& b,

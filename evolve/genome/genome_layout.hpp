@@ -28,8 +28,8 @@ using GeneWeights = WeightBlock;
 [[nodiscard]] std::vector<ParameterSpec> gene_parameters(const Blueprint& blueprint,
                                                          const GeneWeights& gene);
 
-/// What weights belong to where shapes do not tell: of a layer of neurons a hash of the ends and
-/// delays of its connections, else 0.
+/// What weights belong to where shapes do not tell: of layers of neurons, inner ones too, a hash of
+/// the ends and delays of their connections, else 0.
 [[nodiscard]] std::uint64_t wiring_of(const AnyLayer& layer);
 
 /// Whether two genes have equal types, wiring and parameter shapes, so that weight i means the same

@@ -1,9 +1,12 @@
 #include "cambrian/evolve/plugins/plugin_library.hpp"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+#include <fstream>
 #include <set>
 #include <utility>
 
@@ -35,8 +38,21 @@ Hash128 content_of(const fs::path& file) {
                     file.string(), why));
 }
 
+/// Throws InputError for a file that is shorter than its own table of sections says, which comes
+/// last: to use one that was cut off ends the process.
+void require_whole(const fs::path& file) {
+    Elf64_Ehdr head{};
+    std::ifstream stream(file, std::ios::binary);
+    stream.read(reinterpret_cast<char*>(&head), sizeof head);
+    if (!stream || std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) return;  // dlopen tells.
+    const std::uint64_t end =
+        head.e_shoff + std::uint64_t{head.e_shentsize} * std::uint64_t{head.e_shnum};
+    if (end > fs::file_size(file)) refuse(file, "it was cut off");
+}
+
 /// Opens it; what runs then are constructors of its objects alone.
 const PluginEntry& open(const fs::path& file) {
+    require_whole(file);
     // Never closed: layers and tasks of it may live as long as the process.
     void* const library = dlopen(fs::absolute(file).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {

@@ -308,6 +308,7 @@ class Run {
     }
 
     void save() {
+        directory_.require_own();
         write_checkpoint();
         kept_ = lowest_kept();
         // Before the first epoch has ended the start is the best there is.
@@ -337,13 +338,23 @@ class Run {
     }
 
     /// What 'cambrian evaluate' says of a network with a loss, measured where that is no other form
-    /// of it.
-    [[nodiscard]] double fitness_of(const evolve::Genome& genome, evolve::Phase phase,
-                                    double loss) const {
+    /// of it. Nothing, which is told, where there is no memory for all rows at once.
+    [[nodiscard]] std::optional<double> fitness_of(const evolve::Genome& genome,
+                                                   evolve::Phase phase, double loss) {
         if (const auto told = loss_in_units(loss)) return -*told;
-        evolve::Evaluator evaluator(backend_, *job_.task, job_.settings.seed);
-        const std::array<const evolve::Genome*, 1> genomes{&genome};
-        return evaluator.evaluate(genomes, {phase, 0}).front().fitness;
+        if (!measures_) return std::nullopt;
+        try {
+            if (!evaluator_)
+                evaluator_ =
+                    std::make_unique<evolve::Evaluator>(backend_, *job_.task, job_.settings.seed);
+            const std::array<const evolve::Genome*, 1> genomes{&genome};
+            return evaluator_->evaluate(genomes, {phase, 0}).front().fitness;
+        } catch (const OutOfMemoryError& error) {
+            measures_ = false;
+            evaluator_ = nullptr;
+            reporter_.note(fmt::format("networks are written without a fitness: {}", error.what()));
+            return std::nullopt;
+        }
     }
 
     /// Writes nothing and returns false where a weight is not finite.
@@ -359,11 +370,11 @@ class Run {
         content.birth = static_cast<std::uint64_t>(individual);
         if (snapshot == Snapshot::best && std::isfinite(kept_->loss)) {
             const bool validates = job_.task->signature().validates;
-            content.fitness = fitness_of(
-                content.genome, validates ? evolve::Phase::validation : evolve::Phase::train,
-                kept_->loss);
-            if (validates) content.validated = content.fitness;
-            kept_fitness_ = content.fitness;
+            kept_fitness_ = fitness_of(content.genome,
+                                       validates ? evolve::Phase::validation : evolve::Phase::train,
+                                       kept_->loss);
+            if (kept_fitness_) content.fitness = *kept_fitness_;
+            if (validates) content.validated = kept_fitness_;
         }
         write_network(directory_.path() / file, content);
         return true;
@@ -399,10 +410,11 @@ class Run {
     }
 
     void write_status(const char* state, std::optional<int> exit_code, const std::string& reason) {
-        // While it runs the lowest so far, at the end that of best.cmb.
+        // While it runs the lowest so far where losses tell, at the end that of best.cmb.
         std::optional<double> best = kept_fitness_;
         if (!exit_code)
-            if (best = loss_in_units(trainer_.best_loss(best_individual())); best) best = -*best;
+            if (const auto lowest = loss_in_units(trainer_.best_loss(best_individual())))
+                best = -*lowest;
         RunStatus status;
         status.state = state;
         status.exit_code = exit_code;
@@ -434,7 +446,9 @@ class Run {
     std::unique_ptr<HttpLines> sent_;
     std::unique_ptr<Observer> lines_;
     std::unique_ptr<WindowObserver> window_;
-    std::optional<double> kept_fitness_;  ///< Of best.cmb.
+    std::unique_ptr<evolve::Evaluator> evaluator_;  ///< Made when it is needed first.
+    bool measures_ = true;                          ///< Whether it finds memory.
+    std::optional<double> kept_fitness_;            ///< Of best.cmb.
     std::optional<double> tested_;
     double told_ = 0.0;  ///< When status.json was written.
 };

@@ -414,7 +414,8 @@ std::unique_ptr<Strategy> SpeciesStrategy::apply(std::span<const std::byte> byte
 std::unique_ptr<Strategy> SpeciesStrategy::receive(std::span<const Member> immigrants,
                                                    bool extinct) const {
     auto next = std::make_unique<SpeciesStrategy>(*this);
-    if (restarts_.just_now(generation_ - 1, selection_.restart_after, task_changes_)) {
+    if (restarts_.just_now(generation_ - 1, selection_.restart_after, task_changes_) ||
+        this->extinct()) {
         return next;
     }
     SpeciesPopulation& state = next->state_;

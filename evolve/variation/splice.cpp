@@ -30,7 +30,7 @@ void cut(ChildPlan& child, const GeneWeights& gene, std::int64_t other, double s
     for (const ParameterSpec& tensor : gene_parameters(child.structure->blueprint(), gene)) {
         const std::int64_t size = tensor.shape.elements();
         // 0.29 · 100 is a little less than 29.
-        constexpr double slack = 1e-9;
+        const double slack = 1e-12 * static_cast<double>(size) + 1e-9;
         const auto kept = static_cast<std::int64_t>(static_cast<double>(size) * split + slack);
         const std::int64_t from = start + (fitter_first ? kept : 0);
         take(child, gene, other, from, size - kept);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/csv/csv.hpp"
 #include "cambrian/engine/network/weight_formats.hpp"
 #include "cambrian/launch/config/initial_networks.hpp"
 #include "cambrian/launch/config/schema_validator.hpp"
@@ -302,6 +303,21 @@ ResolvedConfig config_of_network(const std::string& network_path,
     return resolve(document_from(identity, origin, fs::current_path(), overrides), schema);
 }
 
+namespace {
+
+/// Labels of digits such as 00 and 01, which were once taken for numbers; empty for others.
+std::vector<double> numbers_of(const std::vector<std::string>& labels) {
+    std::vector<double> numbers;
+    for (const std::string& label : labels) {
+        const auto number = csv_number(label);
+        if (!number) return {};
+        numbers.push_back(*number);
+    }
+    return numbers;
+}
+
+}  // namespace
+
 std::string preparation_note(const NamedNetwork& network, const evolve::Task& task) {
     const auto& own = network.file.preparation;
     std::optional<evolve::Preparation> given = task.preparation();
@@ -309,7 +325,15 @@ std::string preparation_note(const NamedNetwork& network, const evolve::Task& ta
     given->sequence_rows = own->sequence_rows;
     // The rows of a task are complete when a network sees them.
     given->missing_values = own->missing_values;
-    if (own->ahead == 0) given->ahead = 0;  // The first format did not know it.
+    // Older formats did not know these.
+    if (own->ahead == 0) given->ahead = 0;
+    if (!own->logits) given->logits = false;
+    if (own->labels.empty() && !given->labels.empty() &&
+        numbers_of(given->labels) == own->classes) {
+        given->classes = own->classes;
+        given->labels.clear();
+        given->outputs = own->outputs;
+    }
     for (std::size_t i = 0; i < std::min(given->inputs.size(), own->inputs.size()); ++i)
         given->inputs[i].fill = own->inputs[i].fill;
     if (*own == *given) return {};

@@ -42,6 +42,11 @@ std::string unless(bool read, const Json& config, std::string why) {
     return read || !config.at("islands").at("overrides").empty() ? "" : std::move(why);
 }
 
+/// Elsewhere the whole section is told of, or nobody knows what is read.
+bool has_species(const Json& config) {
+    return text_at(config, "strategy", "type") == "species";
+}
+
 std::string unless_splice_mode(const Json& config, std::string_view wanted) {
     const std::string mode = text_at(config, "splice", "mode");
     return unless(mode == wanted, config, fmt::format("splice.mode is \"{}\"", mode));
@@ -53,7 +58,8 @@ std::string unless_power_changes(const Json& config) {
 }
 
 std::string unless_cycles(const Json& config) {
-    return config.at("genome").value("feed_forward", false) ? "genome.feed_forward is true" : "";
+    return unless(!config.at("genome").value("feed_forward", false), config,
+                  "genome.feed_forward is true");
 }
 
 constexpr std::array dependences{
@@ -66,15 +72,19 @@ constexpr std::array dependences{
     Dependence{"splice", "split", "", [](const Json& c) { return unless_splice_mode(c, "point"); }},
     Dependence{"species", "threshold_change", "",
                [](const Json& c) -> std::string {
-                   return c.at("species").at("target") > 0 ? "" : "species.target is 0";
+                   const bool read = c.at("species").at("target") > 0 || !has_species(c);
+                   return read ? "" : "species.target is 0";
                }},
     Dependence{"species", "interspecies_rate", "",
                [](const Json& c) {
-                   return unless(c.at("splice").at("rate") > 0.0, c, "splice.rate is 0");
+                   return unless(c.at("splice").at("rate") > 0.0 || !has_species(c), c,
+                                 "splice.rate is 0");
                }},
     Dependence{"islands", "migrants", "",
                [](const Json& c) -> std::string {
-                   return c.at("islands").at("every") > 0 ? "" : "islands.every is 0";
+                   const Json& islands = c.at("islands");
+                   const bool read = islands.at("every") > 0 || islands.at("count") == 1;
+                   return read ? "" : "islands.every is 0";
                }},
     Dependence{"mutation", "weight_power_end", "", unless_power_changes},
     Dependence{"mutation", "weight_power_births", "", unless_power_changes},

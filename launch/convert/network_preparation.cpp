@@ -125,8 +125,15 @@ std::int64_t shown_steps(const distributed::NetworkFile& network,
 
 std::optional<evolve::Preparation> child_preparation(const NamedNetwork& fitter,
                                                      const NamedNetwork& other, std::string& note) {
-    const auto& own = fitter.file.preparation;
-    const auto& others = other.file.preparation;
+    std::optional<evolve::Preparation> own = fitter.file.preparation;
+    std::optional<evolve::Preparation> others = other.file.preparation;
+    if (own && others && own->logits != others->logits) {
+        note += fmt::format(
+            "outputs are logits of shares in {} alone, or the other is of an older version: the "
+            "child's are\n",
+            own->logits ? fitter.path : other.path);
+        own->logits = others->logits = true;
+    }
     if (own == others) return own;
     if (!own || !others) {
         const auto& [silent, telling] = own ? std::pair(other, fitter) : std::pair(fitter, other);

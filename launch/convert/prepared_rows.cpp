@@ -86,6 +86,7 @@ void distinguish(std::vector<std::string>& columns, const std::vector<std::strin
 
 /// A number of single precision by its nine digits; one with a scale and a shift by all it has.
 std::string number_text(double value) {
+    if (std::isnan(value)) return "nan";  // Whatever sign the processor gives it.
     const bool single = double{static_cast<float>(value)} == value;
     return single ? fmt::format("{:.9g}", value) : fmt::format("{}", value);
 }

@@ -138,6 +138,10 @@ TEST_F(Plugins, WhatIsNoneIsRefused) {
           "layer type \"dense\" of the plug-in \"faulty\" cannot");
     fails(2, layers(plugin("task_taken")), "task type \"xor\" is registered twice");
     fails(2, layers(plugin("mutation_key")), "mutation \"weight_rate\" is registered twice");
+    const std::string half = directory_.file("half.so");
+    std::filesystem::copy_file(plugin("waves"), half);
+    std::filesystem::resize_file(half, std::filesystem::file_size(half) / 2);
+    fails(3, layers(half), "half.so is no plug-in (it was cut off)");
     const std::string copy = directory_.file("copy.so");
     std::filesystem::copy_file(plugin("waves"), copy);
     fails(2, {"layers", "--plugin", plugin("waves"), "--plugin", copy},

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/host_memory.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/evolve/evaluation/activation_similarity.hpp"
@@ -195,6 +196,21 @@ void print_groups(const CommandContext& context, const CompareOptions& options,
     if (!options.tree.empty()) context.out << dendrogram(options, distances, names);
 }
 
+/// Throws ConfigError where the products of all pairs of rows, which each layer has, fill the host.
+void check_probe(const std::vector<NamedGenome>& all, std::uint64_t probes) {
+    std::int64_t layers = 0;
+    for (const NamedGenome& each : all)
+        layers += 1 + std::ranges::count_if(each.genome.blueprint.slots,
+                                            [](const auto& slot) { return slot.has_value(); });
+    const double rows = static_cast<double>(probes) * static_cast<double>(probe_steps);
+    const double bytes = rows * rows * sizeof(double) * static_cast<double>(layers);
+    if (const auto memory = static_cast<double>(host_memory()); bytes > 0.5 * memory)
+        throw ConfigError(fmt::format(
+            "--probes is {} (of {} layers {:.3g} GB are kept, and this host has {:.3g}) ask for "
+            "fewer, or compare fewer networks",
+            probes, layers, bytes / 1e9, memory / 1e9));
+}
+
 /// Throws ConfigError for an option that nothing of what is asked for reads.
 void check_options(const CompareOptions& options, bool asks_networks) {
     if (options.probes && !asks_networks)
@@ -211,6 +227,7 @@ int compare_command(const CommandContext& context, const CompareOptions& options
     check_options(options, asked);
     const std::vector<NamedGenome> all = read_genomes(context, options.sources);
     check_comparable(all, asked);
+    if (asked) check_probe(all, options.probes.value_or(default_probes));
     const auto backend = make_reference_backend(Precision::f64);
     const evolve::Probe probe = evolve::random_probe(
         all[0].genome.blueprint.input_features, probe_steps,

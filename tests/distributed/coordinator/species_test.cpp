@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/tests/distributed/support/run_support.hpp"
 
 // Runs of species: who computes the species of a birth changes no byte.
@@ -217,6 +218,13 @@ TEST(SpeciesRun, OneThatDiesOutAsConfiguredEnds) {
     EXPECT_EQ(result.reason, StopReason::extinction);
     EXPECT_LT(result.last.generation + 1, experiment.stop.generations);
     EXPECT_EQ(read_network(experiment.directory / "best.cmb").fitness, result.best_fitness);
+    // Migrants do not bring it back to life.
+    experiment.directory = place.path() / "islands";
+    experiment.islands.count = 2;
+    experiment.islands.every = 1;
+    EXPECT_EQ(launch(experiment, {}).result.reason, StopReason::extinction);
+    experiment.islands = {};
+    experiment.directory = place.path();
     // It is over: there is nothing to go on with.
     const RunResult again = launch(experiment, {.start = Start::resume}).result;
     EXPECT_EQ(again.reason, StopReason::extinction);

@@ -241,6 +241,7 @@ TEST(Succession, WhoseDirectoryIsAnotherOneWritesNothing) {
         std::filesystem::rename(experiment.directory, place.path() / "moved");
         std::filesystem::create_directory(experiment.directory);
         write_reign(experiment.directory, {1, 0, {}});
+        std::ofstream(experiment.directory / "lock") << "another's";
     };
     try {
         static_cast<void>(

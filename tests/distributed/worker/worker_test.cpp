@@ -399,6 +399,37 @@ TEST_F(WorkerTest, FollowsARoundWhoseEndHasOvertakenTheOneBefore) {
     }));
 }
 
+TEST_F(WorkerTest, AStateThatWasOvertakenLeadsNobodyBack) {
+    const SharedRound second = second_round(experiment_, 1);
+    ThreadPool threads(1);
+    evolve::Scores scores(second->strategy->births());
+    std::ranges::fill(scores.fitness, 1.0);
+    std::ranges::fill(scores.status, evolve::Status::ok);
+    const auto births = static_cast<std::uint32_t>(second->strategy->births());
+    const auto evaluated = static_cast<std::uint32_t>(second->order.size());
+    const Record first{0, decision_of_founders(experiment_), {{births, 1}}};
+    const Record next{1, second->strategy->decide(scores, threads), {{evaluated, 1}}};
+    Foresight foresight;
+    const SharedRound third = next_round(*second, *second, next, false, threads, foresight).round;
+    PlayedCoordinator coordinator(experiment_);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    coordinator.say_as_third(RoundEnd{0, first, {1}});
+    coordinator.say_as_third(RoundEnd{0, next, {1}});
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    ShardOrder behind = order_of(*second, 0);
+    behind.begin = behind.end = 0;
+    coordinator.say(behind);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    ShardOrder order = order_of(*third, first_shard_of(2));
+    order.state.reset();
+    order.generation = 2;
+    coordinator.say(order);
+    // It lacks parents, and nothing else.
+    const auto begin = std::chrono::steady_clock::now();
+    ASSERT_TRUE(coordinator.hear<GenomeRequest>());
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(900));
+}
+
 TEST_F(WorkerTest, AsksTheCoordinatorForARoundThatNobodyTellsIt) {
     PlayedCoordinator coordinator(experiment_);
     ASSERT_TRUE(coordinator.hear<Request>());

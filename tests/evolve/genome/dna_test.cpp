@@ -67,7 +67,9 @@ TEST(Dna, StructureSeesActivations) {
 
 TEST(Similarity, OtherConnectionsAreNoWeightsInCommon) {
     const auto wired = [](std::int64_t source) {
-        Neurons layer{.in = 2, .out = 1};
+        Neurons layer;
+        layer.in = 2;
+        layer.out = 1;
         layer.neurons = {{}};
         layer.connections = {{.source = source, .target = 0}};
         Blueprint blueprint;
