@@ -78,8 +78,8 @@ TEST(Similarity, OtherConnectionsAreNoWeightsInCommon) {
         blueprint.slots.resize(static_cast<std::size_t>(blueprint.grid.slots()));
         blueprint.head = layer;
         Genome genome = founder_genome(blueprint, 0);
-        genome.weights.assign(
-            static_cast<std::size_t>(Network(genome.blueprint).weight_count()), 0.5F);
+        genome.weights.assign(static_cast<std::size_t>(Network(genome.blueprint).weight_count()),
+                              0.5F);
         return genome;
     };
     const Dna first = dna(wired(0));
