@@ -107,11 +107,8 @@ RunResult Coordinator::result(StopReason reason) {
     if (champion != nullptr) {
         result.best_fitness = champion->fitness;
         result.best_validated = champion->validated;
-        const evolve::Variation& variation = scheduler_.variation();
-        const evolve::SharedStructure structure =
-            variation.develops() ? variation.develop(*champion->genome).structure
-                                 : champion->genome->structure;
-        result.best_parameters = static_cast<std::uint64_t>(structure->weight_count());
+        result.best_parameters =
+            static_cast<std::uint64_t>(network_of(*champion->genome)->weight_count());
     }
     if (champion != nullptr && signature_.tests && !interrupted) {
         const auto tested = judge_all({{champion->genome, 0, champion->origin}},

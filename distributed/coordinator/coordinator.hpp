@@ -81,6 +81,8 @@ class Coordinator {
     [[nodiscard]] std::optional<Leader> leader_of(const Generation& generation);
     [[nodiscard]] GenerationReport summarise(const Generation& generation);
     /// Weights of the fittest.
+    /// The structure of what is evaluated of a genome.
+    [[nodiscard]] evolve::SharedStructure network_of(const evolve::Individual& genome) const;
     [[nodiscard]] std::uint64_t parameters_of(const Generation& generation, const Leader& leader);
     /// False when interrupted.
     /// Validates the network that a run starts from: a champion must be better than it.

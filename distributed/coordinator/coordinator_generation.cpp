@@ -220,6 +220,11 @@ GenerationReport Coordinator::summarise(const Generation& generation) {
     return report;
 }
 
+evolve::SharedStructure Coordinator::network_of(const evolve::Individual& genome) const {
+    const evolve::Variation& variation = scheduler_.variation();
+    return variation.develops() ? variation.develop(genome).structure : genome.structure;
+}
+
 std::uint64_t Coordinator::parameters_of(const Generation& generation, const Leader& leader) {
     const evolve::BirthId origin = leader.champion.origin;
     if (fittest_parameters_ > 0 && origin == fittest_origin_) {
@@ -234,9 +239,7 @@ std::uint64_t Coordinator::parameters_of(const Generation& generation, const Lea
         fittest_bytes_ = at->bytes;
         fittest_products_ = at->products;
     } else if (const auto genome = genome_of(generation, leader)) {
-        const evolve::Variation& variation = scheduler_.variation();
-        const evolve::SharedStructure structure =
-            variation.develops() ? variation.develop(**genome).structure : (*genome)->structure;
+        const evolve::SharedStructure structure = network_of(**genome);
         fittest_parameters_ = static_cast<std::uint64_t>(structure->weight_count());
         fittest_bytes_ = static_cast<std::uint64_t>(structure->stored_bytes());
         fittest_products_ =

@@ -63,6 +63,9 @@ class Worker {
 
     // Shards, the genomes that they lack, and their way to the compute thread: worker_shards.cpp.
     void take_shard(ShardOrder order);
+    /// An order that was sent before this rank heard, by another one, of the end of a round: in the
+    /// steady state the round of its births is still open.
+    void take_overtaken(ShardOrder order);
     void accept_shard(ShardOrder order);
     /// Null where the order is of a round that is not open.
     [[nodiscard]] SharedRound round_of(const ShardOrder& order) const;

@@ -14,17 +14,17 @@ namespace cambrian::distributed {
 
 void Worker::take_shard(ShardOrder order) {
     reign_.epoch = order.epoch;
-    // Rounds only follow each other in an epoch: what leads back was sent before this rank heard,
-    // by another one, of the end of a round.
-    const bool behind = order.generation < follower_.newest()->generation();
-    if (!behind && order.digest != follower_.newest()->digest) {
+    if (order.generation < follower_.newest()->generation()) {
+        take_overtaken(std::move(order));
+        return;
+    }
+    if (order.digest != follower_.newest()->digest) {
         if (auto retired = follow(order)) {
             retired_ = std::move(retired);
         }
     }
     // Its records may begin where this rank has not come to yet.
-    if (order.digest != follower_.newest()->digest && !order.state &&
-        order.generation > follower_.newest()->generation()) {
+    if (!order.state && order.generation > follower_.newest()->generation()) {
         if (order.shard != 0) {
             held_.insert(order.shard);
         }
@@ -34,17 +34,7 @@ void Worker::take_shard(ShardOrder order) {
         early_orders_.push_back(std::move(order));
         return;
     }
-    // In the steady state the round of its births is still open here. After a jump the digests of
-    // rounds before the newest are others: they are compared there alone.
-    const bool known = behind ? order.shard != 0 && follower_.is_open(generation_of(order.shard))
-                              : order.digest == follower_.newest()->digest;
-    if (!known) {
-        if (behind) {
-            if (order.shard != 0) {
-                ask(1, {});
-            }
-            return;
-        }
+    if (order.digest != follower_.newest()->digest) {
         if (order.state) {
             const std::string text =
                 "this rank comes to another state of the run than the coordinator (its build "
@@ -59,6 +49,18 @@ void Worker::take_shard(ShardOrder order) {
         accept_shard(std::move(order));
     } else {
         take_early_orders();
+    }
+}
+
+void Worker::take_overtaken(ShardOrder order) {
+    if (order.shard == 0) {
+        return;  // Rounds only follow each other in an epoch: it leads back.
+    }
+    // After a jump the digests of open rounds before the newest are others: none is compared.
+    if (follower_.is_open(generation_of(order.shard))) {
+        accept_shard(std::move(order));
+    } else {
+        ask(1, {});
     }
 }
 

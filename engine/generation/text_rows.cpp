@@ -26,23 +26,23 @@ void check(const GenerationSettings& settings) {
                                       settings.block, largest_count));
 }
 
-/// Messages count prompts from 1, as their texts do.
-void check(const Prompt& prompt, std::size_t index, std::int64_t longest) {
+/// @param number of the prompt, from 1 as in the texts
+void check(const Prompt& prompt, std::size_t number, std::int64_t longest) {
     if (prompt.tokens.empty())
         throw InputError(fmt::format(
             "prompt {} has no tokens (a network continues what it has read) give it a text",
-            index + 1));
+            number));
     for (const std::int64_t id : prompt.tokens)
         if (id < 0 || id >= ids)
             throw InputError(
                 fmt::format("prompt {} has the token {} (ids are 0 to {}) use the "
                             "tokenizer of the network",
-                            index + 1, id, ids - 1));
+                            number, id, ids - 1));
     const auto length = static_cast<std::int64_t>(prompt.tokens.size());
     if (longest > 0 && length > longest)
         throw InputError(
             fmt::format("prompt {} has {} tokens (the network takes sequences of {}) shorten it",
-                        index + 1, length, longest));
+                        number, length, longest));
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ TextRows::TextRows(std::span<const Prompt> prompts, std::int64_t networks, std::
                    const GenerationSettings& settings, const TokenObserver& observer)
     : prompts_(prompts), longest_(longest), settings_(settings), observer_(observer) {
     check(settings);
-    for (std::size_t i = 0; i < prompts.size(); ++i) check(prompts[i], i, longest);
+    for (std::size_t i = 0; i < prompts.size(); ++i) check(prompts[i], i + 1, longest);
     for (std::int64_t network = 0; network < networks; ++network)
         for (std::size_t i = 0; i < prompts.size(); ++i)
             rows_.push_back({.network = network,

@@ -3,25 +3,17 @@
 #include "cambrian/engine/models/transformer_blocks.hpp"
 
 namespace cambrian::models {
-
 namespace {
 
 using M = LanguageModel;
 
-Family gated_family() {
-    Family family;
-    family.prefix = "model.";
-    family.keys = gated_transformer_keys();
+/// With biases where a config asks for them.
+Family llama_like(std::string_view type, std::string_view architecture) {
+    Family family = gated_transformer_family(type, architecture);
     family.keys.push_back({"attention_bias", &M::attention_bias, KeyUse::optional});
     family.keys.push_back({"mlp_bias", &M::mlp_bias, KeyUse::optional});
-    family.fixed = {{"hidden_act", {"\"silu\""}}};
-    family.tensors = gated_transformer_tensors();
     add_output_bias(family.tensors, "layers.#.self_attn.o_proj.bias");
     family.buffers = {"model.layers.#.self_attn.rotary_emb.inv_freq"};
-    family.complete = complete_rotary;
-    family.write = write_rotary;
-    family.layers = gated_transformer;
-    family.describe = describe_gated_transformer;
     return family;
 }
 
@@ -42,10 +34,7 @@ std::optional<LanguageModel> describe_mistral(std::span<const AnyLayer> chain) {
 
 // Touvron et al., "LLaMA", 2023; the names are those of the library transformers.
 Family llama_family() {
-    Family family = gated_family();
-    family.name = "llama";
-    family.model_types = {"llama"};
-    family.architecture = "LlamaForCausalLM";
+    Family family = llama_like("llama", "LlamaForCausalLM");
     family.defaults = {.positions = 2048, .epsilon = 1e-6F, .rope_base = 10000.0F};
     family.fixed.push_back({"pretraining_tp", {"1", "2", "4", "8"}});
     return family;
@@ -53,10 +42,7 @@ Family llama_family() {
 
 // Jiang et al., "Mistral 7B", 2023: the same with a window.
 Family mistral_family() {
-    Family family = gated_family();
-    family.name = "mistral";
-    family.model_types = {"mistral"};
-    family.architecture = "MistralForCausalLM";
+    Family family = llama_like("mistral", "MistralForCausalLM");
     family.defaults = {.positions = 131072, .epsilon = 1e-6F, .rope_base = 10000.0F};
     family.keys.push_back({"sliding_window", &M::sliding, KeyUse::optional});
     family.complete = complete_mistral;

@@ -3,20 +3,11 @@
 namespace cambrian::models {
 namespace {
 
-Family gated_family(std::string_view type, std::string_view architecture) {
-    Family family;
+Family qwen_family(std::string_view type, std::string_view architecture) {
+    Family family = gated_transformer_family(type, architecture);
     family.name = "qwen";
-    family.model_types = {type};
-    family.architecture = architecture;
-    family.prefix = "model.";
     family.defaults = {.positions = 32768, .epsilon = 1e-6F, .rope_base = 10000.0F};
-    family.keys = gated_transformer_keys();
-    family.fixed = {{"hidden_act", {"\"silu\""}}, {"use_sliding_window", {"false"}}};
-    family.tensors = gated_transformer_tensors();
-    family.complete = complete_rotary;
-    family.write = write_rotary;
-    family.layers = gated_transformer;
-    family.describe = describe_gated_transformer;
+    family.fixed.push_back({"use_sliding_window", {"false"}});
     return family;
 }
 
@@ -24,7 +15,7 @@ Family gated_family(std::string_view type, std::string_view architecture) {
 
 // Yang et al., "Qwen2 Technical Report", 2024: queries, keys and values have biases, outputs none.
 Family qwen2_family() {
-    Family family = gated_family("qwen2", "Qwen2ForCausalLM");
+    Family family = qwen_family("qwen2", "Qwen2ForCausalLM");
     family.defaults.attention_bias = true;
     add_output_bias(family.tensors, "");
     family.buffers = {"model.layers.#.self_attn.rotary_emb.inv_freq"};
@@ -33,7 +24,7 @@ Family qwen2_family() {
 
 // Yang et al., "Qwen3 Technical Report", 2025: queries and keys are normed before they are turned.
 Family qwen3_family() {
-    Family family = gated_family("qwen3", "Qwen3ForCausalLM");
+    Family family = qwen_family("qwen3", "Qwen3ForCausalLM");
     family.defaults.normed_heads = true;
     family.keys.push_back({"attention_bias", &LanguageModel::attention_bias, KeyUse::optional});
     add_output_bias(family.tensors, "layers.#.self_attn.o_proj.bias");

@@ -10,6 +10,7 @@
 #include "cambrian/engine/core/message_text.hpp"
 
 namespace cambrian::models {
+namespace {
 
 std::vector<ConfigKey> gated_transformer_keys() {
     using M = LanguageModel;
@@ -45,6 +46,24 @@ std::vector<TensorRow> gated_transformer_tensors() {
             {"layers.#.mlp.down_proj.bias", Place::mlp, {"layers.1.down_bias"}},
             {"norm.weight", Place::final_norm, {"gain"}},
             {"lm_head.weight", Place::head, {"weight"}}};
+}
+
+}  // namespace
+
+Family gated_transformer_family(std::string_view type, std::string_view architecture) {
+    Family family;
+    family.name = type;
+    family.model_types = {type};
+    family.architecture = architecture;
+    family.prefix = "model.";
+    family.keys = gated_transformer_keys();
+    family.fixed = {{"hidden_act", {"\"silu\""}}};
+    family.tensors = gated_transformer_tensors();
+    family.complete = complete_rotary;
+    family.write = write_rotary;
+    family.layers = gated_transformer;
+    family.describe = describe_gated_transformer;
+    return family;
 }
 
 void add_output_bias(std::vector<TensorRow>& tensors, std::string_view theirs) {

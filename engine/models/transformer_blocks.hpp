@@ -8,8 +8,9 @@
 // them, and the names that the library transformers gives their tensors.
 namespace cambrian::models {
 
-[[nodiscard]] std::vector<ConfigKey> gated_transformer_keys();
-[[nodiscard]] std::vector<TensorRow> gated_transformer_tensors();
+/// What all families of such models have in common; each adds its name, its defaults, and what it
+/// has beside.
+[[nodiscard]] Family gated_transformer_family(std::string_view type, std::string_view architecture);
 /// The row of the bias of what attention gives; empty where a family has none.
 void add_output_bias(std::vector<TensorRow>& tensors, std::string_view theirs);
 

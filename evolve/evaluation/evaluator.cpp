@@ -83,17 +83,13 @@ struct Layout {
 void require_output(const Task& task, const char* what, const Var& value, ValueType type,
                     int rank) {
     if (value.graph != nullptr && value.info().type == type && value.rank() == rank) return;
-    const auto type_text = [](ValueType of) {
-        return of == ValueType::real ? "real" : of == ValueType::integer ? "integer" : "boolean";
-    };
-    const std::string given =
-        value.graph == nullptr
-            ? "nothing"
-            : fmt::format("{} {}", type_text(value.info().type), value.shape().text());
+    const std::string given = value.graph == nullptr ? "nothing"
+                                                     : fmt::format("{} {}", name(value.info().type),
+                                                                   value.shape().text());
     throw ConfigError(
         fmt::format("task {} gives {} as its {} (it is {} of rank {}, for one network) mend its "
                     "build()",
-                    task.type(), given, what, type_text(type), rank));
+                    task.type(), given, what, name(type), rank));
 }
 
 std::vector<Var> build_objective(const Task& task, Phase phase, const ObjectiveContext& context,

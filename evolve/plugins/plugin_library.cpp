@@ -6,9 +6,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <set>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
@@ -23,36 +24,37 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t largest_plugin = std::uint64_t{1} << 30U;
 
-Hash128 content_of(const fs::path& file) {
-    std::error_code error;
-    if (!fs::is_regular_file(file, error))
-        throw InputError(fmt::format("the plug-in {} cannot be read ({}) check the path",
-                                     file.string(),
-                                     fs::exists(file, error) ? "not a file" : "no such file"));
-    return hash128(read_file(file, largest_plugin));
-}
-
 [[noreturn]] void refuse(const fs::path& file, const std::string& why) {
     throw InputError(
         fmt::format("{} is no plug-in ({}) name a shared object that CAMBRIAN_PLUGIN defines",
                     file.string(), why));
 }
 
-/// Throws InputError for a file that is shorter than its own table of sections says, which comes
-/// last: to use one that was cut off ends the process.
-void require_whole(const fs::path& file) {
+/// Throws InputError for one that is shorter than its own table of sections says, which comes last:
+/// to use a shared object that was cut off ends the process.
+void require_whole(const fs::path& file, std::span<const std::byte> bytes) {
     Elf64_Ehdr head{};
-    std::ifstream stream(file, std::ios::binary);
-    stream.read(reinterpret_cast<char*>(&head), sizeof head);
-    if (!stream || std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) return;  // dlopen tells.
+    if (bytes.size() < sizeof head || std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0)
+        return;  // dlopen tells.
+    std::memcpy(&head, bytes.data(), sizeof head);
     const std::uint64_t end =
         head.e_shoff + std::uint64_t{head.e_shentsize} * std::uint64_t{head.e_shnum};
-    if (end > fs::file_size(file)) refuse(file, "it was cut off");
+    if (end > bytes.size()) refuse(file, "it was cut off");
+}
+
+Hash128 content_of(const fs::path& file) {
+    std::error_code error;
+    if (!fs::is_regular_file(file, error))
+        throw InputError(fmt::format("the plug-in {} cannot be read ({}) check the path",
+                                     file.string(),
+                                     fs::exists(file, error) ? "not a file" : "no such file"));
+    const std::vector<std::byte> bytes = read_file(file, largest_plugin);
+    require_whole(file, bytes);
+    return hash128(bytes);
 }
 
 /// Opens it; what runs then are constructors of its objects alone.
 const PluginEntry& open(const fs::path& file) {
-    require_whole(file);
     // Never closed: layers and tasks of it may live as long as the process.
     void* const library = dlopen(fs::absolute(file).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {

@@ -8,6 +8,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/run_directory.hpp"
+#include "cambrian/launch/config/config_differences.hpp"
 #include "cambrian/launch/config/experiment_reader.hpp"
 #include "cambrian/launch/config/network_reader.hpp"
 

@@ -213,17 +213,19 @@ struct CompareOptions {
     std::string csv;  ///< File for the matrix of all pairs; "-" is standard output; empty: none.
     /// activation: sequences of normal numbers that networks see; nothing: default_probes.
     std::optional<std::uint64_t> probes{};
-    std::uint64_t seed = 1;                ///< Of these, and of k-means.
-    std::uint64_t clusters = 0;            ///< k-means with so many; 0: none.
-    std::optional<double> group{};         ///< Groups within a distance.
-    std::uint64_t groups = 0;              ///< So many groups; 0: none.
-    std::optional<std::string> linkage{};  ///< One of evolve::linkage_names; nothing: average.
-    std::string tree;                      ///< One of tree_forms; empty: none.
+    std::uint64_t seed = 1;         ///< Of these, and of k-means.
+    std::uint64_t clusters = 0;     ///< k-means with so many; 0: none.
+    std::optional<double> group{};  ///< Groups within a distance.
+    std::uint64_t groups = 0;       ///< So many groups; 0: none.
+    std::optional<std::string>
+        linkage{};     ///< One of evolve::linkage_names; nothing: default_linkage.
+    std::string tree;  ///< One of tree_forms; empty: none.
 };
 /// What --measure may be.
 inline constexpr std::array<std::string_view, 4> compare_measures{"strict", "permutation",
                                                                   "activation", "history"};
 inline constexpr std::uint64_t default_probes = 64;
+inline constexpr std::string_view default_linkage = "average";
 /// What --tree may be.
 inline constexpr std::array<std::string_view, 2> tree_forms{"text", "newick"};
 /// `cambrian compare`: two networks layer by layer, or many pair by pair, in groups, as a tree.
@@ -287,13 +289,11 @@ struct TokenizeOptions {
     bool prompt = false;                  ///< The assistant is to speak next.
     std::vector<std::string> train;       ///< Texts to learn a tokenizer from.
     std::string kind{"bpe"};
-    std::optional<std::int64_t> vocabulary{};   ///< Of bpe; nothing: default_vocabulary.
-    std::optional<std::int64_t> least_count{};  ///< Of bpe; nothing: default_least_count.
+    std::optional<std::int64_t> vocabulary{};  ///< Of bpe; nothing: as in TokenizerTraining.
+    std::optional<std::int64_t> min_count{};   ///< The same.
     std::vector<std::string> special{"<|endoftext|>"};
     std::string output;  ///< Empty: standard output.
 };
-inline constexpr std::int64_t default_vocabulary = 4096;
-inline constexpr std::int64_t default_least_count = 2;
 /// `cambrian tokenize`: texts as ids and back, chats as texts, and training of tokenizers.
 [[nodiscard]] int tokenize_command(const CommandContext& context, const TokenizeOptions& options);
 

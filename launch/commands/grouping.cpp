@@ -13,7 +13,7 @@ namespace cambrian::launch {
 namespace {
 
 std::string linkage_name(const CompareOptions& options) {
-    return options.linkage.value_or("average");
+    return options.linkage.value_or(std::string(default_linkage));
 }
 
 evolve::Linkage linkage_of(const CompareOptions& options) {

@@ -8,6 +8,7 @@
 
 #include "cambrian/evolve/runs/training_run.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
+#include "cambrian/launch/config/config_differences.hpp"
 #include "cambrian/launch/config/experiment_reader.hpp"
 
 namespace cambrian::launch {

@@ -173,27 +173,21 @@ void write_answers(std::ostream& out, AnswerTable answers, const CsvFile& file,
                    const PreparedRows& rows, bool join) {
     if (join) distinguish(answers.columns, file.header());
     for (std::string& column : answers.columns) column = csv_cell(column);
-    const auto joined = [&](std::span<const std::string> cells) {
-        return join ? cells : std::span<const std::string>();
-    };
-    write_line(out, joined(file.header()), fmt::format("{}", fmt::join(answers.columns, ",")));
+    write_line(out,
+               join ? std::span<const std::string>(file.header()) : std::span<const std::string>(),
+               fmt::format("{}", fmt::join(answers.columns, ",")));
     const std::string nothing(answers.columns.size() - 1, ',');
     CsvRecords records = file.rows();
-    // What is written has commas between its cells: numbers get a decimal point.
-    const auto with_points = [&](std::span<const std::string> cells) {
-        std::vector<std::string> changed(cells.begin(), cells.end());
-        for (std::string& cell : changed)
-            if (csv_number(cell, rows.table.separator)) std::ranges::replace(cell, ',', '.');
-        return changed;
-    };
     for (std::size_t answered = 0; records.next();) {
         const bool has =
             answered < rows.table.lines.size() && rows.table.lines[answered] == records.line();
-        const std::string& answer = has ? answers.rows[answered] : nothing;
+        std::vector<std::string> cells;
+        if (join) cells.assign(records.cells().begin(), records.cells().end());
+        // What is written has commas between its cells: numbers get a decimal point.
         if (rows.table.decimal_comma)
-            write_line(out, joined(with_points(records.cells())), answer);
-        else
-            write_line(out, joined(records.cells()), answer);
+            for (std::string& cell : cells)
+                if (csv_number(cell, rows.table.separator)) std::ranges::replace(cell, ',', '.');
+        write_line(out, cells, has ? answers.rows[answered] : nothing);
         answered += has ? 1 : 0;
     }
 }

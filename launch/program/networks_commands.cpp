@@ -2,6 +2,7 @@
 
 #include "cambrian/engine/models/model_files.hpp"
 #include "cambrian/engine/text/chat/chat_template.hpp"
+#include "cambrian/engine/text/training/tokenizer_training.hpp"
 #include "cambrian/launch/program/command_line.hpp"
 #include "cambrian/launch/program/number_options.hpp"
 
@@ -225,7 +226,7 @@ void CommandLine::add_grouping(CLI::App& sub) {
     sub.add_option("--linkage", compare_.linkage,
                    "How far groups are from each other: by their nearest members (single), all "
                    "(average) or farthest (complete)")
-        ->default_str("average")
+        ->default_str(std::string(default_linkage))
         ->check(CLI::IsMember({"single", "average", "complete"}));
     sub.add_option("--tree", compare_.tree, "Print the tree of all merges")
         ->check(CLI::IsMember({"text", "newick"}));
@@ -410,12 +411,12 @@ void CommandLine::add_tokenize() {
         ->needs(train);
     sub.add_option("--vocabulary", tokenize_.vocabulary,
                    "--train: how many tokens, special ones included, bpe has")
-        ->default_str(std::to_string(default_vocabulary))
+        ->default_str(std::to_string(TokenizerTraining{}.vocabulary))
         ->check(CLI::Range(1, 1 << 20))
         ->needs(train);
-    sub.add_option("--least-count", tokenize_.least_count,
+    sub.add_option("--min-count,--least-count", tokenize_.min_count,
                    "--train: pairs of bpe that stand more rarely stay apart")
-        ->default_str(std::to_string(default_least_count))
+        ->default_str(std::to_string(TokenizerTraining{}.min_count))
         ->check(positive_number())
         ->needs(train);
     sub.add_option("--special-tokens", tokenize_.special,

@@ -11,6 +11,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/evolve/runs/run_file.hpp"
+#include "cambrian/launch/config/config_differences.hpp"
 #include "cambrian/launch/trials/trials_summary.hpp"
 
 namespace cambrian::launch {

@@ -90,7 +90,7 @@ TokenizerDefinition train_byte_pairs(std::span<const std::string_view> texts,
         ids.emplace(entry.token, static_cast<std::uint32_t>(entry.id));
     while (static_cast<std::int64_t>(vocabulary.size()) < room) {
         const SymbolPair pair = counts.largest_pair();
-        if (pair.count < std::max<std::int64_t>(1, settings.least_count)) break;
+        if (pair.count < std::max<std::int64_t>(1, settings.min_count)) break;
         const TokenMerge merge{vocabulary[pair.left].token, vocabulary[pair.right].token};
         const auto next = static_cast<std::uint32_t>(vocabulary.size());
         // Two pairs may make the same token: it has one id, and both merges lead to it.

@@ -12,7 +12,7 @@ namespace cambrian {
 
 struct TokenizerTraining {
     std::int64_t vocabulary = 4096;  ///< Tokens, special ones included: all 256 bytes and merges.
-    std::int64_t least_count = 2;    ///< Pairs that stand more rarely in the texts stay two tokens.
+    std::int64_t min_count = 2;      ///< Pairs that stand more rarely in the texts stay two tokens.
     std::vector<std::string> special{"<|endoftext|>"};  ///< Get the last ids.
 };
 

@@ -163,7 +163,7 @@ std::shared_ptr<const LabelledRows> DatasetTask::labelled_rows(Phase phase) cons
         rows->meaning = OutputMeaning::class_score;
         return rows;
     }
-    if (has_accuracy(loss)) rows->meaning = OutputMeaning::probability;
+    if (preparation_.logits) rows->meaning = OutputMeaning::probability;
     for (const PreparedOutput& output : preparation_.outputs)
         rows->outputs.push_back(output.scaling);
     const std::size_t width = rows->outputs.size();

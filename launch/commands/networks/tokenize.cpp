@@ -69,18 +69,18 @@ TokenizerDefinition trained(const TokenizeOptions& options,
                             std::span<const std::string_view> texts) {
     if (options.kind == "byte") return byte_tokenizer(options.special);
     if (options.kind == "character") return character_tokenizer(texts, options.special);
-    return train_byte_pairs(texts,
-                            {.vocabulary = options.vocabulary.value_or(default_vocabulary),
-                             .least_count = options.least_count.value_or(default_least_count),
-                             .special = options.special});
+    return train_byte_pairs(
+        texts, {.vocabulary = options.vocabulary.value_or(TokenizerTraining{}.vocabulary),
+                .min_count = options.min_count.value_or(TokenizerTraining{}.min_count),
+                .special = options.special});
 }
 
 int train_tokenizer(const CommandContext& context, const TokenizeOptions& options) {
     if (options.output.empty())
         throw ConfigError("--train has no place to write to (a tokenizer.json) add -o FILE");
-    if (options.kind != "bpe" && (options.vocabulary || options.least_count))
+    if (options.kind != "bpe" && (options.vocabulary || options.min_count))
         throw ConfigError(fmt::format(
-            "--vocabulary or --least-count is given (--kind {} has a token for each {}) leave it "
+            "--vocabulary or --min-count is given (--kind {} has a token for each {}) leave it "
             "out",
             options.kind, options.kind));
     std::vector<std::string> texts;
@@ -96,11 +96,11 @@ int train_tokenizer(const CommandContext& context, const TokenizeOptions& option
         std::as_bytes(std::span(std::string_view(tokenizer_json(tokenizer.definition())))));
     context.err << fmt::format("{}: {} tokens, {} merges\n", options.output, tokenizer.size(),
                                tokenizer.definition().merges.size());
-    const std::int64_t asked = options.vocabulary.value_or(default_vocabulary);
+    const std::int64_t asked = options.vocabulary.value_or(TokenizerTraining{}.vocabulary);
     if (options.kind == "bpe" && tokenizer.size() < asked)
         context.err << fmt::format(
             "fewer than {} tokens: no other pair stands {} times in the texts\n", asked,
-            options.least_count.value_or(default_least_count));
+            options.min_count.value_or(TokenizerTraining{}.min_count));
     return exit_done;
 }
 

@@ -17,6 +17,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/config/config_differences.hpp"
 #include "cambrian/launch/config/experiment_reader.hpp"
 #include "cambrian/launch/config/network_reader.hpp"
 #include "cambrian/launch/config/training_reader.hpp"

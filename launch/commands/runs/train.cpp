@@ -13,6 +13,7 @@
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/config/config_differences.hpp"
 #include "cambrian/launch/config/network_reader.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
 #include "cambrian/launch/convert/text_network.hpp"

@@ -47,6 +47,25 @@ SharedRound second_round(const Experiment& experiment, std::uint32_t holder) {
                       threads);
 }
 
+/// The second round, all of which rank 1 has, and the records of the first and of it.
+struct TwoRecords {
+    SharedRound second;
+    Record first;
+    Record next;
+};
+TwoRecords two_records(const Experiment& experiment) {
+    SharedRound second = second_round(experiment, 1);
+    ThreadPool threads(1);
+    evolve::Scores scores(second->strategy->births());
+    std::ranges::fill(scores.fitness, 1.0);
+    std::ranges::fill(scores.status, evolve::Status::ok);
+    const auto births = static_cast<std::uint32_t>(second->strategy->births());
+    const auto evaluated = static_cast<std::uint32_t>(second->order.size());
+    Record first{0, decision_of_founders(experiment), {{births, 1}}};
+    Record next{1, second->strategy->decide(scores, threads), {{evaluated, 1}}};
+    return {std::move(second), std::move(first), std::move(next)};
+}
+
 /// Shards of the second round.
 constexpr std::uint64_t one = first_shard_of(1);
 constexpr std::uint64_t two = one + 1;
@@ -378,15 +397,7 @@ TEST_F(WorkerTest, DoesAFirstShareOnceThatItHearsOfAfterItsAnswer) {
 }
 
 TEST_F(WorkerTest, FollowsARoundWhoseEndHasOvertakenTheOneBefore) {
-    const SharedRound second = second_round(experiment_, 1);
-    ThreadPool threads(1);
-    evolve::Scores scores(second->strategy->births());
-    std::ranges::fill(scores.fitness, 1.0);
-    std::ranges::fill(scores.status, evolve::Status::ok);
-    const auto births = static_cast<std::uint32_t>(second->strategy->births());
-    const auto evaluated = static_cast<std::uint32_t>(second->order.size());
-    const Record first{0, decision_of_founders(experiment_), {{births, 1}}};
-    const Record next{1, second->strategy->decide(scores, threads), {{evaluated, 1}}};
+    const auto [second, first, next] = two_records(experiment_);
     PlayedCoordinator coordinator(experiment_);
     ASSERT_TRUE(coordinator.hear<Request>());
     coordinator.say_as_third(RoundEnd{0, next, {1}, {{1, 0}}});
@@ -394,21 +405,14 @@ TEST_F(WorkerTest, FollowsARoundWhoseEndHasOvertakenTheOneBefore) {
     // It begins the third: what was made in the second it lacks.
     const auto request = coordinator.hear<GenomeRequest>();
     ASSERT_TRUE(request);
-    EXPECT_TRUE(std::ranges::all_of(request->origins, [&](evolve::BirthId origin) {
-        return origin < second->strategy->first_birth() + births;
+    EXPECT_TRUE(std::ranges::all_of(request->origins, [&second = second](evolve::BirthId origin) {
+        return origin < second->strategy->first_birth() + second->strategy->births();
     }));
 }
 
 TEST_F(WorkerTest, AStateThatWasOvertakenLeadsNobodyBack) {
-    const SharedRound second = second_round(experiment_, 1);
+    const auto [second, first, next] = two_records(experiment_);
     ThreadPool threads(1);
-    evolve::Scores scores(second->strategy->births());
-    std::ranges::fill(scores.fitness, 1.0);
-    std::ranges::fill(scores.status, evolve::Status::ok);
-    const auto births = static_cast<std::uint32_t>(second->strategy->births());
-    const auto evaluated = static_cast<std::uint32_t>(second->order.size());
-    const Record first{0, decision_of_founders(experiment_), {{births, 1}}};
-    const Record next{1, second->strategy->decide(scores, threads), {{evaluated, 1}}};
     Foresight foresight;
     const SharedRound third = next_round(*second, *second, next, false, threads, foresight).round;
     PlayedCoordinator coordinator(experiment_);
@@ -428,6 +432,30 @@ TEST_F(WorkerTest, AStateThatWasOvertakenLeadsNobodyBack) {
     const auto begin = std::chrono::steady_clock::now();
     ASSERT_TRUE(coordinator.hear<GenomeRequest>());
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(900));
+}
+
+TEST_F(WorkerTest, DoesAShardWhoseOrderTheEndOfARoundHasOvertaken) {
+    experiment_.reevaluate = Reevaluate::never;
+    experiment_.steady_state.block = experiment_.population.size / 4;
+    experiment_.steady_state.window = 2 * experiment_.steady_state.block;
+    const auto births = static_cast<std::uint32_t>(make_strategy(experiment_)->births());
+    const Record record{0, decision_of_founders(experiment_), {{births, 1}}};
+    PlayedCoordinator coordinator(experiment_);
+    const auto asked = coordinator.hear<Request>();
+    ASSERT_TRUE(asked);
+    coordinator.say_as_third(RoundEnd{0, record, {1}});
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    ShardOrder order;
+    order.digest = asked->digest;
+    order.generation = asked->generation;
+    order.shard = first_shard_of(record.generation + 1);
+    order.end = 1;
+    coordinator.say(order);
+    const auto answer = coordinator.hear<Request>();
+    ASSERT_TRUE(answer);
+    EXPECT_NE(answer->digest, asked->digest);
+    ASSERT_EQ(answer->results.size(), 1U);
+    EXPECT_EQ(answer->results[0].shard, order.shard);
 }
 
 TEST_F(WorkerTest, AsksTheCoordinatorForARoundThatNobodyTellsIt) {

@@ -33,22 +33,22 @@ TEST(TokenizerTraining, JoinsTheMostFrequentPairs) {
     for (int i = 0; i < 3; ++i) text += " widest";
     // "es" and "st" stand 9 times, the ids of e and s are smaller; then "es"+"t" 9 times.
     const TokenizerDefinition definition =
-        learn(text, {.vocabulary = 256 + 4, .least_count = 2, .special = {}});
+        learn(text, {.vocabulary = 256 + 4, .min_count = 2, .special = {}});
     EXPECT_THAT(merges(definition), ElementsAre("e+s", "es+t", "l+o", "lo+w"));
     EXPECT_THAT(tokens(Tokenizer(definition), "lowest"), ElementsAre("low", "est"));
 }
 
 TEST(TokenizerTraining, CountsPairsOfEqualSymbolsAsTheyAreMerged) {
     // "aaaa" has three pairs, of which two are merged; then one.
-    EXPECT_THAT(merges(learn("aaaa", {.vocabulary = 300, .least_count = 1, .special = {}})),
+    EXPECT_THAT(merges(learn("aaaa", {.vocabulary = 300, .min_count = 1, .special = {}})),
                 ElementsAre("a+a", "aa+aa"));
-    EXPECT_THAT(merges(learn("aaaaa", {.vocabulary = 300, .least_count = 2, .special = {}})),
+    EXPECT_THAT(merges(learn("aaaaa", {.vocabulary = 300, .min_count = 2, .special = {}})),
                 ElementsAre("a+a"));
 }
 
 TEST(TokenizerTraining, SpecialTokensAreNoTextToLearnFrom) {
     const TokenizerDefinition definition =
-        learn("ab<|x|>ab<|x|>ab", {.vocabulary = 300, .least_count = 2, .special = {"<|x|>"}});
+        learn("ab<|x|>ab<|x|>ab", {.vocabulary = 300, .min_count = 2, .special = {"<|x|>"}});
     EXPECT_THAT(merges(definition), ElementsAre("a+b"));
     const Tokenizer tokenizer(definition);
     EXPECT_EQ(tokenizer.size(), 258);
@@ -57,7 +57,7 @@ TEST(TokenizerTraining, SpecialTokensAreNoTextToLearnFrom) {
 
 TEST(TokenizerTraining, StopsWhereTheVocabularyIsFull) {
     const TokenizerDefinition definition =
-        learn("abcdabcdabcd", {.vocabulary = 258, .least_count = 2, .special = {"<|x|>"}});
+        learn("abcdabcdabcd", {.vocabulary = 258, .min_count = 2, .special = {"<|x|>"}});
     EXPECT_EQ(definition.merges.size(), 1U);
     EXPECT_THROW(static_cast<void>(learn("a", {.vocabulary = 256})), ConfigError);
     EXPECT_THROW(static_cast<void>(learn("\xFF", {})), InputError);

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "cambrian/launch/config/config_differences.hpp"
 #include "cambrian/launch/devices/device.hpp"
 #include "cambrian/tests/launch/remedies/remedies_support.hpp"
 
