@@ -79,12 +79,32 @@ void check_changes(const Experiment& experiment) {
 void check_stop(const Experiment& experiment) {
     const evolve::Task& last =
         experiment.changes.empty() ? *experiment.task : *experiment.changes.back().task;
-    if (experiment.stop.solved && !last.solved()) {
+    if (!experiment.stop.solved) {
+        return;
+    }
+    const auto test = last.solved();
+    if (!test) {
         throw ConfigError(
             fmt::format("run.stop.solved is true (task {} does not say what solves it) leave it "
                         "out, and give run.stop.fitness instead",
                         last.type()));
     }
+    if (!test->unreachable.empty()) {
+        throw ConfigError(fmt::format("run.stop.solved is true and {}, or give run.stop.fitness",
+                                      test->unreachable));
+    }
+}
+
+double price_of(const Experiment& experiment, const evolve::Structure& structure) {
+    const evolve::SelectionSettings& selection = experiment.selection;
+    double price = 0.0;
+    if (selection.bytes_weight > 0.0) {
+        price += selection.bytes_weight * static_cast<double>(structure.stored_bytes());
+    }
+    if (selection.products_weight > 0.0) {
+        price += selection.products_weight * static_cast<double>(structure.products());
+    }
+    return price;
 }
 
 void check_learning(const Experiment& experiment) {

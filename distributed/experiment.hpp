@@ -174,9 +174,16 @@ struct Experiment {
 /// Throws ConfigError where the task of a run cannot change as it says.
 void check_changes(const Experiment& experiment);
 
-/// Throws ConfigError where `stop.solved` asks for a test that the task does not have.
+/// Throws ConfigError where `stop.solved` asks for a test that the task does not have, or that no
+/// network passes.
 void check_stop(const Experiment& experiment);
 
+/// What a network's train fitness loses for its size, see SelectionSettings.
+[[nodiscard]] double price_of(const Experiment& experiment, const evolve::Structure& structure);
+/// Whether any of it does.
+[[nodiscard]] inline bool has_prices(const Experiment& experiment) {
+    return experiment.selection.bytes_weight > 0.0 || experiment.selection.products_weight > 0.0;
+}
 /// Whether multiplications of an evaluation cost fitness.
 [[nodiscard]] inline bool prices_products(const Experiment& experiment) {
     return experiment.selection.products_weight > 0.0;

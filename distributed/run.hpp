@@ -60,6 +60,9 @@ struct GenerationReport {
     /// How many changes of the task came before; where it changes. Follows from the generation, so
     /// no checkpoint notes it.
     std::optional<std::uint64_t> task;
+    /// Births of whole generations up to this one, one after another, whose evaluation failed. Not
+    /// in generations.csv.
+    std::uint64_t failed_in_a_row = 0;
     ChampionTests tests;  ///< Not in generations.csv, but in checkpoints. Where nobody asks: none.
     // Not in generations.csv: timings differ from run to run.
     double seconds = 0.0;  ///< Of this generation.

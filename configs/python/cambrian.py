@@ -600,7 +600,7 @@ class Evolution:
         print(evolution.best)                           # the path of best.cmb
 
     `networks(observations)` is a step of every network, with a row of observations for each; networks that carry
-    state carry it from call to call, until tell(). `config` holds any keys of a config but the task.
+    state carry it from call to call. After tell() they answer no more. `config` holds any keys of a config but the task.
 
     All networks of a generation that are to be judged come at once, of all islands, so that they may be ranked or play
     against each other: without those that keep their fitness where population.reevaluate is "never"; of the steady
@@ -764,6 +764,8 @@ class Networks:
         return len(self.seeds)
 
     def __call__(self, observations):
+        if self._evolution._pending is not self:  # What comes is of other networks.
+            raise RuntimeError("networks were asked after their fitness was told: call ask() for the next ones")
         rows = [_row(row) for row in observations]
         if len(rows) != len(self) or any(len(row) != self._evolution._width for row in rows):
             raise ValueError(f"give {len(self)} rows of {self._evolution._width} observations, one for each network")

@@ -34,6 +34,7 @@ __all__ = ["CambrianError", "Network", "Run", "Sweep", "Table", "Trials", "conta
            "trials"]
 
 LARGEST_FILE = 1 << 36
+LONGEST_NAME = 255
 LARGEST_TABLE = 1 << 28
 LARGEST_INDIVIDUALS = 1 << 30
 LARGEST_JSON = 1 << 26
@@ -41,6 +42,14 @@ LARGEST_JSON = 1 << 26
 
 class CambrianError(Exception):
     """A file that is missing, damaged, or another than was asked for: `<problem> (<why>) <suggestion>`."""
+
+
+def _fnv1a(data):
+    """The hash of Fowler, Noll and Vo, of 64 bits."""
+    found = 0xcbf29ce484222325
+    for byte in data:
+        found = (found ^ byte) * 0x100000001b3 % (1 << 64)
+    return found
 
 
 def _damaged(path, why):
@@ -419,9 +428,13 @@ class Sweep(_Directory, _Together):
         return {point: Trials(self._file(self._folder(point))) for point in values}
 
     def _folder(self, point):
-        """The name of a point, without what a name of a folder does not have."""
+        """The name of a point, without what a name of a folder does not have; a long one, or one that several points
+        would have, ends with a hash of the name of the point."""
         name = ",".join(f"{key}={value}" for key, value in zip(self.keys, point))
-        return name.translate({ord(letter): "-" for letter in "/{}"})
+        plain = name.translate({ord(letter): "-" for letter in "/{}"})
+        end = f"-{_fnv1a(name.encode()):016x}"
+        hashed = plain.encode()[:LONGEST_NAME - len(end)].decode(errors="ignore") + end
+        return hashed if os.path.isdir(self._file(hashed)) else plain
 
     def _runs(self):
         rows = [dict(zip(self.keys, row)) for row in zip(*(self.table.lists[key] for key in self.keys))]
@@ -555,7 +568,7 @@ def _shaped(values, shape):
 
 def _preparation(archive):
     """As `cambrian convert` writes it into the metadata of tensors."""
-    found = archive.format("preparation", 1, 2)
+    found = archive.format("preparation", 1, 3)
     names = ("shift", "scale")
     inputs, outputs = [], []
     for _ in range(archive.count(32)):
@@ -578,6 +591,8 @@ def _preparation(archive):
         if ways[missing] in ("mean", "median"):
             for entry in inputs:
                 entry["fill"] = archive.words("d")[0]
+    if found > 2:
+        result["logits"] = True
     archive.finish()
     return result
 

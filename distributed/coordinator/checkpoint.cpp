@@ -13,6 +13,7 @@
 #include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
 
 namespace cambrian::distributed {
 
@@ -23,10 +24,14 @@ constexpr unsigned report_of_species = 1;
 constexpr unsigned report_of_complexity = 2;
 constexpr unsigned report_of_bytes = 4;
 constexpr unsigned report_of_products = 8;
+constexpr unsigned report_of_failures = 16;
 
 /// The state is a config and some numbers; what lives has any length.
-constexpr std::array<WantedSection, 4> sections{
-    {{"state", std::uint64_t{32} << 20U}, {"strategy"}, {"living"}, {"champion"}}};
+constexpr std::array<WantedSection, 5> sections{{{"state", std::uint64_t{32} << 20U},
+                                                 {"strategy"},
+                                                 {"living"},
+                                                 {"champion"},
+                                                 {preparation_section, std::uint64_t{64} << 20U}}};
 
 void write_optional(ArchiveWriter& archive, std::optional<double> value) {
     archive.write(value.has_value());
@@ -135,10 +140,11 @@ void write_report(ArchiveWriter& archive, const GenerationReport& report) {
     archive.write(report.env_steps);
     archive.write(report.retries);
     archive.write(report.invalid);
-    archive.write(static_cast<std::uint8_t>((report.species ? report_of_species : 0U) |
-                                            (report.complexity ? report_of_complexity : 0U) |
-                                            (report.bytes ? report_of_bytes : 0U) |
-                                            (report.products ? report_of_products : 0U)));
+    archive.write(static_cast<std::uint8_t>(
+        (report.species ? report_of_species : 0U) |
+        (report.complexity ? report_of_complexity : 0U) | (report.bytes ? report_of_bytes : 0U) |
+        (report.products ? report_of_products : 0U) |
+        (report.failed_in_a_row > 0 ? report_of_failures : 0U)));
     if (report.species) {
         archive.write(report.species->count);
         archive.write(report.species->effective);
@@ -152,6 +158,9 @@ void write_report(ArchiveWriter& archive, const GenerationReport& report) {
     }
     if (report.products) {
         archive.write(*report.products);
+    }
+    if (report.failed_in_a_row > 0) {
+        archive.write(report.failed_in_a_row);
     }
 }
 
@@ -169,7 +178,8 @@ GenerationReport read_report(ArchiveReader& archive) {
     archive.read(report.invalid);
     std::uint8_t parts = 0;
     archive.read(parts);
-    if (parts > (report_of_species | report_of_complexity | report_of_bytes | report_of_products)) {
+    if (parts > (report_of_species | report_of_complexity | report_of_bytes | report_of_products |
+                 report_of_failures)) {
         archive.fail("a report has unknown parts");
     }
     if ((parts & report_of_species) != 0) {
@@ -187,6 +197,9 @@ GenerationReport read_report(ArchiveReader& archive) {
     }
     if ((parts & report_of_products) != 0) {
         archive.read(report.products.emplace());
+    }
+    if ((parts & report_of_failures) != 0) {
+        archive.read(report.failed_in_a_row);
     }
     return report;
 }
@@ -243,6 +256,9 @@ std::vector<std::byte> encode(const Checkpoint& checkpoint) {
     if (checkpoint.champion) {
         container.add("champion", evolve::encode(*checkpoint.champion->genome));
     }
+    if (checkpoint.preparation) {
+        container.add(preparation_section, evolve::encode(*checkpoint.preparation));
+    }
     return cambrian::encode(container);
 }
 
@@ -265,6 +281,7 @@ Checkpoint decode_checkpoint(std::span<const std::byte> bytes, std::string_view 
     if (checkpoint.champion) {
         checkpoint.champion->genome = decode_shared(container.section("champion"), name);
     }
+    checkpoint.preparation = preparation_in(container, name);
     return checkpoint;
 }
 

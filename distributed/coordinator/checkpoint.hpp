@@ -13,6 +13,7 @@
 #include "cambrian/distributed/generation/round.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
+#include "cambrian/evolve/genome/preparation.hpp"
 #include "cambrian/evolve/variation/birth.hpp"
 
 namespace cambrian::distributed {
@@ -41,6 +42,8 @@ struct Checkpoint {
     std::optional<Champion> champion;
     std::optional<GenerationReport> last;
     double elapsed_seconds = 0.0;
+    /// Of the networks, where a task prepares rows for them.
+    std::optional<evolve::Preparation> preparation;
     GenerationLog::Lengths logs{};
     GenerationLog::Checksums checksums{};
 };

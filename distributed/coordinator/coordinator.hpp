@@ -65,8 +65,9 @@ class Coordinator {
     void score_carried(Generation& generation) const;
     /// Has births that match no species found new ones. False when interrupted.
     [[nodiscard]] bool found_species(Generation& generation);
-    /// Throws where as many births as the population has failed without one between them.
-    void refuse_total_failure(const Generation& generation);
+    /// Births of whole generations up to this one, one after another, whose evaluation failed.
+    /// Throws Error where these are as many as the population has.
+    [[nodiscard]] std::uint64_t count_failures(const Generation& generation) const;
     [[nodiscard]] std::optional<SharedIndividual> genome_of(const Generation& generation,
                                                             std::uint64_t position);
     [[nodiscard]] std::optional<SharedIndividual> genome_of(const Generation& generation,
@@ -109,15 +110,23 @@ class Coordinator {
     /// pass with the best test becomes the leader. False when interrupted.
     [[nodiscard]] bool test_candidates(const Generation& generation, Leader& leader,
                                        GenerationReport& report);
-    /// Whether the best of a generation may solve the task, and has not failed the same test
-    /// before.
-    [[nodiscard]] bool is_candidate(const Leader& leader, const evolve::SolvedTest& test,
-                                    const GenerationReport& report) const;
+    /// Whether a fitness in the task, before the price of its network, is so high. Nothing when
+    /// interrupted.
+    [[nodiscard]] std::optional<bool> reaches(const Generation& generation, const Leader& leader,
+                                              double worth);
+    /// Whether the best of a generation has failed the same test before.
+    [[nodiscard]] bool failed_before(const Leader& leader, const evolve::SolvedTest& test,
+                                     const GenerationReport& report) const;
     /// The fittest births that are worth it, and that no generation before had or the leader is: as
-    /// many as are tested beside `tested` others.
-    [[nodiscard]] std::vector<std::uint64_t> other_candidates(const Generation& generation,
-                                                              const Leader& leader, double worth,
-                                                              std::size_t tested) const;
+    /// many as are tested beside `tested` others. Where networks have prices, of the fittest
+    /// `stop.candidates`. Nothing when interrupted.
+    [[nodiscard]] std::optional<std::vector<std::uint64_t>> other_candidates(
+        const Generation& generation, const Leader& leader, double worth, std::size_t tested);
+    /// The best of a generation and others that may solve the task. Nothing when interrupted.
+    [[nodiscard]] std::optional<std::vector<Leader>> candidates_of(const Generation& generation,
+                                                                   const Leader& leader,
+                                                                   const evolve::SolvedTest& test,
+                                                                   GenerationReport& report);
     /// One that solves the task, or is better, becomes the champion; its genome is fetched only
     /// then. False when interrupted.
     [[nodiscard]] bool challenge(const Generation& generation, const Leader& leader,
@@ -186,8 +195,7 @@ class Coordinator {
     std::uint64_t fittest_parameters_ = 0;
     std::uint64_t fittest_bytes_ = 0;     ///< Known where the parameters are,
     std::uint64_t fittest_products_ = 0;  ///< where these have a price, too.
-    std::uint64_t failed_in_a_row_ = 0;  ///< Births of whole generations, since the run began here.
-    bool champion_on_disk_ = false;      ///< Or on its way.
+    bool champion_on_disk_ = false;       ///< Or on its way.
     std::optional<GenerationReport> last_;
     double elapsed_before_ = 0.0;
     Clock::time_point started_ = Clock::now();

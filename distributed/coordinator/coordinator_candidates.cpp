@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
 
 #include "cambrian/distributed/coordinator/coordinator.hpp"
 
@@ -19,42 +21,90 @@ std::optional<evolve::SolvedTest> Coordinator::test_of(std::uint64_t generation)
     return asked ? experiment_.task_at(generation)->solved() : std::nullopt;
 }
 
-bool Coordinator::is_candidate(const Leader& leader, const evolve::SolvedTest& test,
-                               const GenerationReport& report) const {
-    const bool failed =
-        report.tests.count > 0 && report.tests.origin == leader.champion.origin &&
-        repeats(*experiment_.task_at(report.generation), test.phase, experiment_.seed);
-    return leader.champion.fitness >= test.candidate && !failed;
+std::optional<bool> Coordinator::reaches(const Generation& generation, const Leader& leader,
+                                         double worth) {
+    const double fitness = leader.champion.fitness;
+    if (fitness >= worth || !has_prices(experiment_)) {
+        return fitness >= worth;
+    }
+    const auto genome = genome_of(generation, leader);
+    if (!genome) {
+        return std::nullopt;
+    }
+    const double price = price_of(experiment_, *network_of(**genome));
+    // Of a fitness that is the mark, rounding may have left less.
+    constexpr double rounding = 4.0 * std::numeric_limits<double>::epsilon();
+    return fitness + price + rounding * (std::abs(fitness) + price) >= worth;
 }
 
-std::vector<std::uint64_t> Coordinator::other_candidates(const Generation& generation,
-                                                         const Leader& leader, double worth,
-                                                         std::size_t tested) const {
+bool Coordinator::failed_before(const Leader& leader, const evolve::SolvedTest& test,
+                                const GenerationReport& report) const {
+    return report.tests.count > 0 && report.tests.origin == leader.champion.origin &&
+           repeats(*experiment_.task_at(report.generation), test.phase, experiment_.seed);
+}
+
+std::optional<std::vector<std::uint64_t>> Coordinator::other_candidates(
+    const Generation& generation, const Leader& leader, double worth, std::size_t tested) {
+    std::vector<std::uint64_t> others;
     if (experiment_.stop.candidates == 1) {
-        return {};
+        return others;
     }
     const evolve::Scores& scores = generation.results.scores;
     const evolve::Strategy& strategy = *generation.round->strategy;
-    std::vector<std::uint64_t> worthy;
+    const bool priced = has_prices(experiment_);
+    std::vector<std::uint64_t> fittest;
     for (std::uint64_t position = 0; position < scores.size(); ++position) {
-        if (scores.valid(position) && scores.fitness[position] >= worth) {
-            worthy.push_back(position);
+        if (scores.valid(position) && (priced || scores.fitness[position] >= worth)) {
+            fittest.push_back(position);
         }
     }
-    std::ranges::stable_sort(worthy, std::ranges::greater{},
+    std::ranges::stable_sort(fittest, std::ranges::greater{},
                              [&](std::uint64_t position) { return scores.fitness[position]; });
     // The leader, who may have been tested before, is among them or one of before.
-    std::vector<std::uint64_t> others;
-    for (const std::uint64_t position : worthy) {
-        if (others.size() + tested >= experiment_.stop.candidates) {
+    std::size_t looked_at = tested;
+    for (const std::uint64_t position : fittest) {
+        if (looked_at >= experiment_.stop.candidates) {
             break;
         }
         const evolve::Birth birth = strategy.birth(position);
-        if (position != leader.position && evolve::origin_of(strategy, birth) == birth.id) {
+        if (position == leader.position || evolve::origin_of(strategy, birth) != birth.id) {
+            continue;
+        }
+        ++looked_at;
+        const auto worthy =
+            reaches(generation, {challenger_of(generation, position), position}, worth);
+        if (!worthy) {
+            return std::nullopt;
+        }
+        if (*worthy) {
             others.push_back(position);
         }
     }
     return others;
+}
+
+std::optional<std::vector<Coordinator::Leader>> Coordinator::candidates_of(
+    const Generation& generation, const Leader& leader, const evolve::SolvedTest& test,
+    GenerationReport& report) {
+    std::vector<Leader> candidates;
+    if (!failed_before(leader, test, report)) {
+        const auto worthy = reaches(generation, leader, test.candidate);
+        if (!worthy) {
+            return std::nullopt;
+        }
+        if (*worthy) {
+            candidates.push_back(leader);
+            report.tests.origin = leader.champion.origin;
+        }
+    }
+    const auto others = other_candidates(generation, leader, test.candidate, candidates.size());
+    if (!others) {
+        return std::nullopt;
+    }
+    for (const std::uint64_t position : *others) {
+        candidates.push_back({challenger_of(generation, position), position});
+    }
+    return candidates;
 }
 
 bool Coordinator::test_candidates(const Generation& generation, Leader& leader,
@@ -64,20 +114,16 @@ bool Coordinator::test_candidates(const Generation& generation, Leader& leader,
         return true;
     }
     if (test->phase == evolve::Phase::train) {
-        report.tests.passed = leader.champion.fitness >= std::max(test->candidate, test->passes);
-        return true;
+        const auto passed = reaches(generation, leader, std::max(test->candidate, test->passes));
+        report.tests.passed = passed.value_or(false);
+        return passed.has_value();
     }
-    std::vector<Leader> candidates;
-    if (is_candidate(leader, *test, report)) {
-        candidates.push_back(leader);
-        report.tests.origin = leader.champion.origin;
-    }
-    for (const std::uint64_t position :
-         other_candidates(generation, leader, test->candidate, candidates.size())) {
-        candidates.push_back({challenger_of(generation, position), position});
+    const auto candidates = candidates_of(generation, leader, *test, report);
+    if (!candidates) {
+        return false;
     }
     std::vector<ReadyChild> networks;
-    for (const Leader& candidate : candidates) {
+    for (const Leader& candidate : *candidates) {
         auto genome = grown(generation, candidate);
         if (!genome) {
             return false;
@@ -89,13 +135,13 @@ bool Coordinator::test_candidates(const Generation& generation, Leader& leader,
     if (!fitness) {
         return false;
     }
-    report.tests.count += candidates.size();
+    report.tests.count += candidates->size();
     double best = evolve::worst_fitness;
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
+    for (std::size_t i = 0; i < candidates->size(); ++i) {
         const double reached = (*fitness)[i].value_or(evolve::worst_fitness);
         if (reached >= test->passes && reached > best) {
             best = reached;
-            leader = candidates[i];
+            leader = (*candidates)[i];
         }
     }
     report.tests.passed = best >= test->passes;

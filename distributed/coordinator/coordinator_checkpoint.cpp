@@ -38,6 +38,10 @@ Checkpoint Coordinator::state_of(const evolve::Strategy& strategy) const {
     state.champion = champion_;
     state.last = last_;
     state.elapsed_seconds = elapsed();
+    // Rows are inputs of what develops, not of the members.
+    if (!develops(experiment_.variation)) {
+        state.preparation = experiment_.task_at(last_ ? last_->generation : 0)->preparation();
+    }
     return state;
 }
 

@@ -62,8 +62,8 @@ bool Coordinator::advance() {
     if (!evaluate(generation)) {
         return false;
     }
-    refuse_total_failure(generation);
     GenerationReport report = summarise(generation);
+    report.failed_in_a_row = count_failures(generation);
     if (!judge_champion(generation, report)) {
         return false;
     }
@@ -126,18 +126,22 @@ void Coordinator::score_carried(Generation& generation) const {
     });
 }
 
-void Coordinator::refuse_total_failure(const Generation& generation) {
+std::uint64_t Coordinator::count_failures(const Generation& generation) const {
     const std::vector<evolve::Status>& status = generation.results.scores.status;
     const bool all_failed = std::ranges::all_of(
         status, [](evolve::Status one) { return one == evolve::Status::failed; });
-    failed_in_a_row_ = all_failed ? failed_in_a_row_ + status.size() : 0;
+    if (!all_failed) {
+        return 0;
+    }
+    const std::uint64_t failed = (last_ ? last_->failed_in_a_row : 0) + status.size();
     // A block may be one birth: it says no more of the task than one failure in a generation.
-    if (failed_in_a_row_ >= experiment_.population.size) {
+    if (failed >= experiment_.population.size) {
         throw Error(
             fmt::format("none of the last {} births, up to generation {}, could be evaluated (the "
                         "warnings above say why) mend the task",
-                        failed_in_a_row_, generation.round->generation()));
+                        failed, generation.round->generation()));
     }
+    return failed;
 }
 
 std::optional<SharedIndividual> Coordinator::genome_of(const Generation& generation,

@@ -20,7 +20,9 @@ constexpr std::chrono::milliseconds lock_patience{2};
 void Coordinator::open(Start start) {
     directory_ = own_directory();
     const std::string place = directory_->path().string();
-    if (const auto line = directory_->unfinished("generations")) {
+    // Who takes over knows better.
+    if (const auto line =
+            reign_.epoch == 0 ? directory_->unfinished("generations") : std::nullopt) {
         reporter_.warning(*line);
     }
     const bool going_on = start != Start::fresh && holds_checkpoint(directory_->path());

@@ -47,6 +47,12 @@ std::optional<Reign> try_to_follow(const fs::path& directory, const Reign& forme
         if (const auto other = read_reign(directory); other && follows(*other, former, directory)) {
             return other;
         }
+        if (former.epoch > 0 && !fs::exists(directory / reign_name)) {
+            throw InputError(fmt::format(
+                "{} is not this run's directory any more (it was moved or removed, and rank {}, "
+                "which coordinated the run, has died) resume it where it lies",
+                directory.string(), former.rank));
+        }
         Reign own{former.epoch + 1, rank, former.dead};
         own.dead.push_back(former.rank);
         write_reign(directory, own);

@@ -42,7 +42,6 @@ class DescriptorSink final : public spdlog::sinks::base_sink<std::mutex> {
 int open_log(const std::filesystem::path& path) {
     const std::filesystem::path folder = path.parent_path();
     std::error_code error;
-    std::filesystem::create_directories(folder, error);
     if (std::filesystem::is_symlink(folder, error)) {
         throw InputError(folder.string() + " is a symbolic link");
     }
@@ -66,6 +65,9 @@ RankLog::~RankLog() {
 
 void RankLog::begin() {
     begun_ = true;
+    // Later it would make a directory of a run anew that was moved away.
+    std::error_code refused;
+    std::filesystem::create_directories(directory_ / "logs", refused);
     for (const std::string& text : std::exchange(waiting_, {})) {
         write(text);
     }

@@ -299,18 +299,6 @@ void ShardEvaluator::teach(std::vector<SharedIndividual>& genomes, std::uint64_t
     }
 }
 
-double ShardEvaluator::price_of(const evolve::Structure& structure) const {
-    const evolve::SelectionSettings& selection = experiment_.selection;
-    double price = 0.0;
-    if (selection.bytes_weight > 0.0) {
-        price += selection.bytes_weight * static_cast<double>(structure.stored_bytes());
-    }
-    if (selection.products_weight > 0.0) {
-        price += selection.products_weight * static_cast<double>(structure.products());
-    }
-    return price;
-}
-
 void ShardEvaluator::score(const Job& job, std::span<const evolve::Evaluation> evaluations,
                            JobResult& result) const {
     CAMBRIAN_ASSERT(evaluations.size() == result.genomes.size());
@@ -324,9 +312,13 @@ void ShardEvaluator::score(const Job& job, std::span<const evolve::Evaluation> e
     }
     const auto sum_up = [&](std::size_t i, ScoreSums& sums) {
         const double fitness =
-            evaluations[i].fitness - (priced ? price_of(*result.genomes[i]->structure) : 0.0);
+            evaluations[i].fitness -
+            (priced ? price_of(experiment_, *result.genomes[i]->structure) : 0.0);
         const bool valid = evaluations[i].status == evolve::Status::ok && std::isfinite(fitness);
-        scores.status[i] = valid ? evolve::Status::ok : evolve::Status::non_finite;
+        const bool failed = evaluations[i].status == evolve::Status::failed;
+        scores.status[i] = valid    ? evolve::Status::ok
+                           : failed ? evolve::Status::failed
+                                    : evolve::Status::non_finite;
         scores.fitness[i] = valid ? fitness : evolve::worst_fitness;
         sums.env_steps += evaluations[i].env_steps;
         if (valid) {

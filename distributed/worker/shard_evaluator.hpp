@@ -135,8 +135,6 @@ class ShardEvaluator {
         std::span<const evolve::Birth> births) const;
     void score(const Job& job, std::span<const evolve::Evaluation> evaluations,
                JobResult& result) const;
-    /// What a network's train fitness loses for what it costs to store and to compute.
-    [[nodiscard]] double price_of(const evolve::Structure& structure) const;
     /// Genotypes give way to the networks that develop from them. Returns the genotypes; nothing
     /// where genomes are networks themselves.
     [[nodiscard]] std::vector<SharedIndividual> develop(JobResult& result);

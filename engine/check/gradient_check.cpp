@@ -26,12 +26,6 @@ const Embedding* first_embedding(const AnyLayer& layer) {
     });
     return found;
 }
-const Embedding* first_embedding(const Blueprint& blueprint) {
-    for (const std::optional<Slot>& slot : blueprint.slots)
-        if (slot && slot->enabled) return first_embedding(slot->layer);
-    return first_embedding(blueprint.head);
-}
-
 /// The network on fixed operands, as graphs of its weights and inputs.
 class Bench {
   public:
@@ -95,7 +89,7 @@ class Bench {
         return {type, Shape{std::ssize(all)}, std::vector<double>(all.begin(), all.end())};
     }
     [[nodiscard]] Tensor inputs(const Shape& shape) const {
-        const Embedding* embedding = first_embedding(network_.blueprint());
+        const Embedding* embedding = id_reader(network_.blueprint());
         Tensor x(ValueType::real, shape);
         RandomStream rng(random_key(settings_.seed, "check.inputs"), 0);
         for (double& element : x.elements)
@@ -174,7 +168,8 @@ class LossProbe {
             for (std::size_t i = 0; i < moves.size(); ++i) {
                 std::ranges::copy(point.elements,
                                   moved.elements.begin() + static_cast<std::ptrdiff_t>(i * size));
-                if (moves[i].operand == operand)
+                // The point itself has no element to move where a network has no weights.
+                if (moves[i].operand == operand && moves[i].by != 0.0)
                     moved.elements[i * size + static_cast<std::size_t>(moves[i].element)] +=
                         moves[i].by;
             }
@@ -218,6 +213,38 @@ struct NamedPart {
     std::int64_t count = 0;
 };
 
+/// To the left and to the right of a point.
+struct Slopes {
+    double left = 0.0;
+    double right = 0.0;
+    [[nodiscard]] double middle() const { return 0.5 * (left + right); }
+    /// Whether they differ by far more than a bend over a step, and a slope lies between them.
+    [[nodiscard]] bool bends_around(double slope, double scale,
+                                    const CheckSettings& settings) const {
+        const auto [least, most] = std::minmax(left, right);
+        const double slack = settings.bound * scale;
+        return most - least > std::max(slack, 10.0 * settings.step * scale) &&
+               slope >= least - slack && slope <= most + slack;
+    }
+};
+
+/// A gradient against the slopes over a step and over a fraction of it. One that is wrong is as
+/// wrong over both.
+struct Differences {
+    static constexpr double fraction = 1.0 / 8.0;
+    double wide = 0.0;
+    double narrow = 0.0;
+
+    /// Whether the value jumps: then slopes grow as the step shrinks.
+    [[nodiscard]] bool jumps() const {
+        return std::isfinite(narrow) && std::abs(narrow) * fraction * 2.0 > std::abs(wide);
+    }
+    /// Whether the curvature jumps, or is large: without a step nothing remains.
+    [[nodiscard]] bool vanish(double slack) const {
+        return std::abs(narrow - fraction * wide) <= (1.0 - fraction) * slack;
+    }
+};
+
 class GradientCheck {
   public:
     GradientCheck(const Bench& bench, Backend& backend, const std::vector<Tensor>& gradients,
@@ -233,58 +260,89 @@ class GradientCheck {
 
     [[nodiscard]] CheckedTensor operator()(const NamedPart& part, std::size_t number) const {
         CheckedTensor found{.name = part.name, .elements = part.count};
-        const std::vector<std::int64_t> elements =
-            sampled(part.count, settings_.samples,
-                    RandomStream(random_key(settings_.seed, "check.samples"), number));
-        const std::vector<Slopes> slopes = measured(part, elements);
-        found.checked = std::ssize(elements);
-        const std::span own(gradients_[part.operand].elements);
-        for (std::size_t i = 0; i < elements.size(); ++i)
-            found.largest =
-                std::max({found.largest, std::abs(slopes[i].middle()),
-                          std::abs(own[static_cast<std::size_t>(part.offset + elements[i])])});
+        const std::vector<Compared> all = compared(
+            part, sampled(part.count, settings_.samples,
+                          RandomStream(random_key(settings_.seed, "check.samples"), number)));
+        found.checked = std::ssize(all);
+        for (const Compared& one : all) {
+            found.largest = std::max(found.largest, std::abs(one.computed));
+            // The slope over a jump is as large as the step is small.
+            if (!one.jumps()) found.largest = std::max(found.largest, std::abs(one.measured()));
+        }
         const double scale = std::max(found.largest, floor_);
-        for (std::size_t i = 0; i < elements.size(); ++i) {
-            const double computed = own[static_cast<std::size_t>(part.offset + elements[i])];
-            const double difference = std::abs(computed - slopes[i].middle());
+        for (const Compared& one : all) {
+            const double difference = std::abs(one.difference());
             const double error = difference == 0.0 ? 0.0 : difference / scale;
-            if (error > settings_.bound && slopes[i].bends_around(computed, scale, settings_)) {
+            if (error > settings_.bound && one.at_kink(scale, settings_)) {
                 ++found.kinks;
             } else if (!(error <= found.error)) {
                 found.error = std::isfinite(error) ? error : HUGE_VAL;
-                found.worst = elements[i];
-                found.measured = slopes[i].middle();
-                found.computed = computed;
+                found.worst = one.element;
+                found.measured = one.measured();
+                found.computed = one.computed;
             }
         }
         return found;
     }
 
   private:
-    /// To the left and to the right of a point.
-    struct Slopes {
-        double left = 0.0;
-        double right = 0.0;
-        [[nodiscard]] double middle() const { return 0.5 * (left + right); }
-        /// Whether they differ by far more than a bend over a step, and a slope lies between them.
-        [[nodiscard]] bool bends_around(double slope, double scale,
-                                        const CheckSettings& settings) const {
-            const auto [least, most] = std::minmax(left, right);
-            const double slack = settings.bound * scale;
-            return most - least > std::max(slack, 10.0 * settings.step * scale) &&
-                   slope >= least - slack && slope <= most + slack;
+    /// An element of a part, with the slopes over a smaller step where those over the first are not
+    /// its gradient.
+    struct Compared {
+        std::int64_t element = 0;
+        double computed = 0.0;
+        Slopes slopes;
+        std::optional<Slopes> narrow = std::nullopt;
+
+        [[nodiscard]] double measured() const { return slopes.middle(); }
+        [[nodiscard]] double difference() const { return measured() - computed; }
+        [[nodiscard]] std::optional<Differences> differences() const {
+            if (!narrow) return std::nullopt;
+            return Differences{.wide = difference(), .narrow = narrow->middle() - computed};
+        }
+        [[nodiscard]] bool jumps() const {
+            const auto both = differences();
+            return both && both->jumps();
+        }
+        [[nodiscard]] bool at_kink(double scale, const CheckSettings& settings) const {
+            const auto both = differences();
+            return slopes.bends_around(computed, scale, settings) ||
+                   (both && (both->jumps() || both->vanish(settings.bound * scale)));
         }
     };
 
+    [[nodiscard]] std::vector<Compared> compared(const NamedPart& part,
+                                                 const std::vector<std::int64_t>& elements) const {
+        const std::span own(gradients_[part.operand].elements);
+        const std::vector<Slopes> slopes = measured(part, elements, settings_.step);
+        std::vector<Compared> all;
+        double least_scale = floor_;
+        for (std::size_t i = 0; i < elements.size(); ++i) {
+            const double computed = own[static_cast<std::size_t>(part.offset + elements[i])];
+            all.push_back({.element = elements[i], .computed = computed, .slopes = slopes[i]});
+            least_scale = std::max(least_scale, std::abs(computed));
+        }
+        std::vector<std::int64_t> doubtful;
+        for (const Compared& one : all)
+            if (std::abs(one.difference()) > settings_.bound * least_scale)
+                doubtful.push_back(one.element);
+        const std::vector<Slopes> narrow =
+            measured(part, doubtful, settings_.step * Differences::fraction);
+        for (std::size_t i = 0, next = 0; i < all.size() && next < doubtful.size(); ++i)
+            if (all[i].element == doubtful[next]) all[i].narrow = narrow[next++];
+        return all;
+    }
+
     [[nodiscard]] std::vector<Slopes> measured(const NamedPart& part,
-                                               const std::vector<std::int64_t>& elements) const {
+                                               const std::vector<std::int64_t>& elements,
+                                               double step_of_one) const {
         std::vector<LossProbe::Move> moves;
         std::vector<double> steps;
         for (const std::int64_t element : elements) {
             const auto at = static_cast<std::size_t>(part.offset + element);
             const double value = bench_.point(part.operand).elements[at];
             // What the sum of both moves it by, exactly.
-            const double step = (value + settings_.step * std::max(1.0, std::abs(value))) - value;
+            const double step = (value + step_of_one * std::max(1.0, std::abs(value))) - value;
             steps.push_back(step);
             moves.push_back({part.operand, part.offset + element, step});
             moves.push_back({part.operand, part.offset + element, -step});
@@ -319,6 +377,12 @@ double relative_error(const Tensor& a, const Tensor& b, double floor = 0.0) {
 }
 
 }  // namespace
+
+const Embedding* id_reader(const Blueprint& blueprint) {
+    for (const std::optional<Slot>& slot : blueprint.slots)
+        if (slot && slot->enabled) return first_embedding(slot->layer);
+    return first_embedding(blueprint.head);
+}
 
 bool CheckReport::passed() const {
     return std::ranges::all_of(

@@ -13,6 +13,10 @@
 // its steps against its sequences, and a backend against the reference.
 namespace cambrian {
 
+/// The layer that reads the numbers of rows as ids, or nothing: the first one that is enabled, or
+/// the first in that.
+[[nodiscard]] const Embedding* id_reader(const Blueprint& blueprint);
+
 struct CheckSettings {
     std::int64_t batch = 3;
     std::int64_t time = 5;        ///< Steps of a sequence, for networks with a state.
@@ -30,9 +34,10 @@ struct CheckedTensor {
     std::int64_t elements = 0;
     std::int64_t checked = 0;
     /// Of those checked: at a kink, where the slopes on both sides differ and the gradient lies
-    /// between them. Not counted as errors.
+    /// between them, or where what differs from it grows or vanishes with the step: a jump of the
+    /// value, or of the curvature. Not counted as errors.
     std::int64_t kinks = 0;
-    double largest = 0.0;  ///< Slope.
+    double largest = 0.0;  ///< Slope, but over a jump.
     double error = 0.0;
     std::int64_t worst = -1;  ///< The element of that error, what its slope should be, and is.
     double measured = 0.0;

@@ -31,6 +31,12 @@ class InputError : public Error {
     using Error::Error;
 };
 
+/// A file or a directory that the system does not let be written. Exit code 3.
+class OutputError : public InputError {
+  public:
+    using InputError::InputError;
+};
+
 /// A compute device that is absent, lost, or out of memory. Exit code 4.
 class DeviceError : public Error {
   public:

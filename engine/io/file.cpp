@@ -25,8 +25,8 @@ std::string reason(int number) {
 }
 
 [[noreturn]] void fail_write(const std::filesystem::path& path, int number) {
-    throw InputError(path.string() + " cannot be written (" + reason(number) +
-                     ") free space or choose another place");
+    throw OutputError(path.string() + " cannot be written (" + reason(number) +
+                      ") free space or choose another place");
 }
 
 [[noreturn]] void fail_read(const std::filesystem::path& path, const std::string& why) {

@@ -72,6 +72,21 @@ void each_activation(Any& layer, const F& f) {
         layer.variant());
 }
 
+/// Calls f with every layer of the fields of a variant, which is const or not.
+template <class Variant, class F>
+void each_layer_of(Variant& variant, const F& f) {
+    std::visit(
+        [&f](auto& layer) {
+            const auto field = [&f](auto& value) {
+                if constexpr (holds_layers<std::remove_cvref_t<decltype(value)>>)
+                    for (auto& inner : value) f(inner);
+            };
+            std::remove_cvref_t<decltype(layer)>::fields(
+                [&](const auto&... entry) { (field(layer.*entry.member), ...); });
+        },
+        variant);
+}
+
 AnyLayer example_of(const AnyLayer& layer) {
     if (const auto* custom = std::get_if<Custom>(&layer.variant())) return custom->own_example();
     return std::visit([]<class L>(const L&) { return AnyLayer(L::example()); }, layer.variant());
@@ -211,15 +226,11 @@ Var AnyLayer::sequence(Var x, const LayerOperands& operands) const {
 }
 
 void AnyLayer::each_inner(const std::function<void(const AnyLayer&)>& f) const {
-    std::visit(
-        [&f]<class L>(const L& layer) {
-            const auto field = [&](const auto& value) {
-                if constexpr (holds_layers<std::remove_cvref_t<decltype(value)>>)
-                    for (const AnyLayer& inner : value) f(inner);
-            };
-            L::fields([&](const auto&... entry) { (field(layer.*entry.member), ...); });
-        },
-        layer_);
+    each_layer_of(layer_, f);
+}
+
+void AnyLayer::each_inner(const std::function<void(AnyLayer&)>& f) {
+    each_layer_of(layer_, f);
 }
 
 bool AnyLayer::prefers_sequences() const {

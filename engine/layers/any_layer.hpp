@@ -104,6 +104,7 @@ class AnyLayer {
     [[nodiscard]] bool has_buffers() const;
     /// Calls f with every layer that is directly in this one.
     void each_inner(const std::function<void(const AnyLayer&)>& f) const;
+    void each_inner(const std::function<void(AnyLayer&)>& f);
 
   private:
     Variant layer_;

@@ -15,7 +15,7 @@ namespace {
 
 /// Keys that tell how a model is trained, stored or asked, not what it computes, and those that
 /// Family::complete looks at.
-constexpr std::array<std::string_view, 25> harmless{"_name_or_path",
+constexpr std::array<std::string_view, 27> harmless{"_name_or_path",
                                                     "architectures",
                                                     "attention_dropout",
                                                     "attn_pdrop",
@@ -34,6 +34,8 @@ constexpr std::array<std::string_view, 25> harmless{"_name_or_path",
                                                     "pad_token_id",
                                                     "resid_pdrop",
                                                     "return_dict",
+                                                    "rope_parameters",
+                                                    "rope_scaling",
                                                     "task_specific_params",
                                                     "torch_dtype",
                                                     "transformers_version",
@@ -96,8 +98,7 @@ bool is_known(const Family& family, std::string_view key) {
     return std::ranges::find(family.keys, key, &ConfigKey::name) != family.keys.end() ||
            std::ranges::find(family.fixed, key, &FixedKey::name) != family.fixed.end() ||
            std::ranges::find(family.unread, key) != family.unread.end() ||
-           std::ranges::find(harmless, key) != harmless.end() || key.starts_with("rope_") ||
-           key.starts_with("summary_");
+           std::ranges::find(harmless, key) != harmless.end() || key.starts_with("summary_");
 }
 
 /// A float as its shortest decimal number.

@@ -1,9 +1,10 @@
 #include "cambrian/engine/models/transformer_blocks.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
@@ -100,17 +101,66 @@ double yarn_gain(double factor, double weight = 1.0) {
     return factor > 1.0 ? 0.1 * weight * std::log(factor) + 1.0 : 1.0;
 }
 
-constexpr std::array<std::string_view, 11> yarn_keys{
-    "rope_type", "type",       "factor",           "original_max_position_embeddings",
-    "beta_fast", "beta_slow",  "attention_factor", "mscale",
-    "truncate",  "rope_theta", "mscale_all_dim"};
+/// What positions of a type read.
+struct PositionType {
+    std::string_view name;
+    std::vector<std::string_view> keys;
+};
+
+const std::vector<PositionType>& position_types() {
+    static const std::vector<PositionType> types{
+        {"default", {"rope_type", "type", "rope_theta"}},
+        {"linear", {"rope_type", "type", "rope_theta", "factor"}},
+        {"llama3",
+         {"rope_type", "type", "rope_theta", "factor", "low_freq_factor", "high_freq_factor",
+          "original_max_position_embeddings"}},
+        {"yarn",
+         {"rope_type", "type", "factor", "original_max_position_embeddings", "beta_fast",
+          "beta_slow", "attention_factor", "mscale", "truncate", "rope_theta", "mscale_all_dim"}}};
+    return types;
+}
+
+/// Settings that change nothing with these values, and are not computed with others.
+const std::vector<std::pair<const char*, nlohmann::json>>& neutral_settings() {
+    static const std::vector<std::pair<const char*, nlohmann::json>> settings{
+        {"partial_rotary_factor", 1}, {"rope_interleave", false}, {"rope_interleaved", false}};
+    return settings;
+}
+
+void check_neutral(const nlohmann::json& object) {
+    for (const auto& [key, value] : neutral_settings())
+        if (object.contains(key) && !object[key].is_null() && object[key] != value)
+            throw InputError("\"" + std::string(key) + "\" is " + json_text::shown(object[key]) +
+                             " (computed here is " + value.dump() + ") choose another model");
+}
+
+void check_keys(const PositionType& type, const nlohmann::json& rope) {
+    for (const auto& [key, value] : rope.items()) {
+        const auto same = [&key = key](const auto& setting) { return setting.first == key; };
+        if (value.is_null() || std::ranges::find(type.keys, key) != type.keys.end() ||
+            std::ranges::any_of(neutral_settings(), same))
+            continue;
+        throw InputError("its scaling of positions has \"" + shortened(key, 60) + "\" (known are " +
+                         joined(std::span(type.keys)) + ", as its type is \"" +
+                         std::string(type.name) + "\") choose another model");
+    }
+}
+
+/// "type" is the older name.
+const PositionType& type_of(const nlohmann::json& rope) {
+    nlohmann::json named = "default";
+    for (const char* key : {"type", "rope_type"})
+        if (rope.contains(key) && !rope[key].is_null()) named = rope[key];
+    const auto found = std::ranges::find_if(
+        position_types(), [&](const PositionType& type) { return named == type.name; });
+    if (found == position_types().end())
+        throw InputError("it asks for positions of the type " + json_text::shown(named) +
+                         " (computed here are \"default\", \"linear\", \"llama3\" and \"yarn\") "
+                         "choose another model");
+    return *found;
+}
 
 void read_yarn(LanguageModel& model, const nlohmann::json& rope) {
-    for (const auto& [key, value] : rope.items())
-        if (std::ranges::find(yarn_keys, key) == yarn_keys.end())
-            throw InputError("its scaling of positions has \"" + shortened(key, 60) +
-                             "\" (known are " + joined(std::span(yarn_keys)) +
-                             ") choose another model");
     if (rope.contains("original_max_position_embeddings"))
         read_original(model, rope);
     else
@@ -131,16 +181,17 @@ void read_yarn(LanguageModel& model, const nlohmann::json& rope) {
     model.rope_truncate = rope["truncate"].get<bool>();
 }
 
-/// What positions of a type are scaled by.
-void read_scaling(LanguageModel& model, const nlohmann::json& rope, const nlohmann::json& type) {
-    if (type == "default") return;
-    if (type != "linear" && type != "llama3" && type != "yarn")
-        throw InputError("it asks for positions of the type " + json_text::shown(type) +
-                         " (computed here are \"default\", \"linear\", \"llama3\" and \"yarn\") "
-                         "choose another model");
+/// What positions are turned and scaled by.
+void read_rope(LanguageModel& model, const nlohmann::json& rope) {
+    const PositionType& type = type_of(rope);
+    check_neutral(rope);
+    check_keys(type, rope);
+    if (rope.contains("rope_theta") && !rope["rope_theta"].is_null())
+        model.rope_base = static_cast<float>(scaling_number(rope, "rope_theta"));
+    if (type.name == "default") return;
     model.rope_factor = static_cast<float>(scaling_number(rope, "factor"));
-    if (type == "linear") return;
-    if (type == "yarn") {
+    if (type.name == "linear") return;
+    if (type.name == "yarn") {
         read_yarn(model, rope);
         return;
     }
@@ -152,16 +203,20 @@ void read_scaling(LanguageModel& model, const nlohmann::json& rope, const nlohma
 }  // namespace
 
 void complete_rotary(LanguageModel& model, const nlohmann::json& config) {
+    check_neutral(config);
+    const nlohmann::json* read = nullptr;
     for (const char* key : {"rope_parameters", "rope_scaling"}) {
         if (!config.contains(key) || config[key].is_null()) continue;
         const nlohmann::json& rope = config[key];
         if (!rope.is_object())
             throw InputError("\"" + std::string(key) + "\" is " + json_text::shown(rope) +
                              " (it is an object) mend it");
-        for (const char* type : {"rope_type", "type"})
-            if (rope.contains(type)) read_scaling(model, rope, rope[type]);
-        if (rope.contains("rope_theta") && rope["rope_theta"].is_number())
-            model.rope_base = rope["rope_theta"].get<float>();
+        if (read != nullptr && rope != *read)
+            throw InputError(
+                "\"rope_parameters\" and \"rope_scaling\" differ (both say how positions are "
+                "scaled) leave one out");
+        read = &rope;
+        read_rope(model, rope);
     }
     if (config.contains("layer_types"))
         for (const nlohmann::json& type : config["layer_types"])

@@ -42,9 +42,21 @@ Var next_positions(Graph& graph, std::int64_t rows) {
     return position + iota(graph, rows);
 }
 
+std::string lost_of(std::string_view sum) {
+    return fmt::format("{}.lost", sum);
+}
+
 void add_to(Graph& graph, std::string_view name, Var value) {
-    const Var sum = graph.input(name, ValueType::real, value.shape(), value.info().per_individual);
-    graph.update(sum, sum + value);
+    const auto buffer = [&](std::string_view of) {
+        return graph.input(of, ValueType::real, value.shape(), value.info().per_individual);
+    };
+    const Var sum = buffer(name);
+    const Var lost = buffer(lost_of(name));
+    // Knuth's two-sum: what the rounding of a sum loses is exact (TAOCP 2, 4.2.2).
+    const Var next = sum + value;
+    const Var added = next - sum;
+    graph.update(sum, next);
+    graph.update(lost, lost + ((sum - (next - added)) + (value - added)));
 }
 
 void add_terms(Graph& graph, const Loss& loss, const LossTerms& terms) {

@@ -20,6 +20,9 @@ inline constexpr std::string_view best_weights = "best.weights";
 inline constexpr std::string_view inverses = "inverses";
 inline constexpr std::string_view inverse_noise = "inverse.noise";
 
+/// The buffer of what a sum has lost, which is its value together with it.
+[[nodiscard]] std::string lost_of(std::string_view sum);
+
 /// Throws ConfigError or ShapeError unless the network can read and answer such samples.
 void check_fit(const Network& network, const Loss& loss, const Samples& samples,
                std::string_view part);
@@ -40,7 +43,8 @@ void check_fit(const Network& network, const Loss& loss, const Samples& samples,
 /// "sum.loss", "sum.right", "sum.skipped"; all share "order", "position", "batch", "pass",
 /// "factors" and "sum.count". An individual that is not active or whose gradient is not finite
 /// keeps what it has. With the methods of targets there are "sum.budget" and "sum.gap" of
-/// aiming_slots(), with inverses also "inverses", their moments and the key "inverse.noise".
+/// aiming_slots(), with inverses also "inverses", their moments and the key "inverse.noise". Beside
+/// each sum there is what it lost.
 [[nodiscard]] Graph step(const Network& network, const TrainingSettings& settings,
                          const Samples& samples, std::int64_t rows);
 

@@ -23,7 +23,8 @@ struct Batch {
 /// `rows` positions from the shared counter on, which moves after them.
 [[nodiscard]] Var next_positions(Graph& graph, std::int64_t rows);
 
-/// Adds a value to the buffer of that name.
+/// Adds a value to the buffer of that name, and what its rounding in f32 loses to that of lost_of:
+/// long epochs add small numbers to large sums.
 void add_to(Graph& graph, std::string_view name, Var value);
 /// Adds loss, count and right answers to "sum.loss", "sum.count" and "sum.right".
 void add_terms(Graph& graph, const Loss& loss, const LossTerms& terms);

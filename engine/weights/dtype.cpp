@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/elementary.hpp"
@@ -84,7 +85,7 @@ Scaling affine_scale(const DtypeRow& format, const ScaleRule& rule, Group group)
     // The power above, or the range would not fit.
     if (rule.power_of_two && step > 0.0) {
         const double below = std::ldexp(1.0, std::ilogb(step));
-        step = below < step ? 2.0 * below : below;
+        step = std::min(below < step ? 2.0 * below : below, largest_power_of_two(format));
     }
     Scaling scaling = with_scale(step);
     scaling.zero_point = format.encode(format, -low / scaling.divisor, 0.0);
@@ -282,6 +283,11 @@ std::optional<Dtype> dtype_named(std::string_view wanted) {
         if (wanted == name(format.dtype) || (!wanted.empty() && wanted == format.short_name))
             return format.dtype;
     return std::nullopt;
+}
+
+double largest_power_of_two(const DtypeRow& format) {
+    return std::ldexp(1.0,
+                      std::numeric_limits<float>::max_exponent - 1 - std::ilogb(format.largest));
 }
 
 float decoded(const DtypeRow& format, const Scaling& scaling, std::uint64_t code) {

@@ -85,7 +85,7 @@ struct Scaling {
 struct ScaleRule {
     double clip = 1.0;  ///< Share of the range of a group that its codes span.
     /// The scale is the power of two below, as in OCP microscaling; with zero points that above,
-    /// because a range must fit.
+    /// because a range must fit; at most largest_power_of_two.
     bool power_of_two = false;
 };
 
@@ -109,6 +109,9 @@ struct DtypeRow {
 /// Whether a format may have other scales than its own: not without any, and q4_0 is a format of
 /// blocks.
 [[nodiscard]] bool takes_scales(Dtype dtype);
+
+/// The largest scale with which no code of a format stands for more than a float can be.
+[[nodiscard]] double largest_power_of_two(const DtypeRow& format);
 
 /// Arithmetic of encoding is f64. Infinities and NaN do not count for a scale: an infinity becomes
 /// the largest of its sign, or stays one where the format has it; NaN likewise stays, or becomes 0.

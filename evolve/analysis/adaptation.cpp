@@ -24,14 +24,15 @@ bool measured(const Progress& one) {
     return std::isfinite(one.value);
 }
 
-Adaptation adaptation(std::span<const Progress> progress, std::size_t first, std::size_t end,
-                      double share) {
+std::optional<Adaptation> adaptation(std::span<const Progress> progress, std::size_t first,
+                                     std::size_t end, double share) {
+    if (first == 0 || first == progress.size()) return std::nullopt;
     const Progress& last = progress[first - 1];
     const auto before = progress.first(first);
     const auto after = progress.subspan(first, end - first);
     const auto known = std::find_if(before.rbegin(), before.rend(), measured);
     const auto next = std::ranges::find_if(after, measured);
-    if (known == before.rend() || next == after.end()) refuse_change(progress[first].step);
+    if (known == before.rend() || next == after.end()) return std::nullopt;
     Adaptation result{.step = progress[first].step,
                       .before = known->value,
                       .after = next->value,
@@ -63,8 +64,9 @@ double recovery_goal(double before, double share) {
     return before >= 0.0 ? share * before : before / share;
 }
 
-std::vector<Adaptation> adaptations(std::span<const Progress> progress,
-                                    std::span<const std::uint64_t> changes, double share) {
+std::vector<std::optional<Adaptation>> known_adaptations(std::span<const Progress> progress,
+                                                         std::span<const std::uint64_t> changes,
+                                                         double share) {
     if (!(share > 0.0 && share <= 1.0))
         throw ConfigError(fmt::format(
             "the share to recover is {} (it is above 0 and at most 1) choose another", share));
@@ -72,17 +74,28 @@ std::vector<Adaptation> adaptations(std::span<const Progress> progress,
     for (const std::uint64_t change : changes) {
         const auto found = std::ranges::lower_bound(progress, change, {}, &Progress::step);
         const auto index = static_cast<std::size_t>(found - progress.begin());
-        if (index == 0 || index == progress.size()) refuse_change(change);
-        if (!first.empty() && index <= first.back())
+        const bool inside = index > 0 && index < progress.size();
+        if (!first.empty() && (index < first.back() || (inside && index == first.back())))
             throw ConfigError(fmt::format(
                 "the task changes at step {} (changes ascend, with steps between them) sort them",
                 change));
         first.push_back(index);
     }
-    std::vector<Adaptation> result;
+    std::vector<std::optional<Adaptation>> result;
     for (std::size_t i = 0; i < first.size(); ++i)
         result.push_back(adaptation(progress, first[i],
                                     i + 1 < first.size() ? first[i + 1] : progress.size(), share));
+    return result;
+}
+
+std::vector<Adaptation> adaptations(std::span<const Progress> progress,
+                                    std::span<const std::uint64_t> changes, double share) {
+    const auto known = known_adaptations(progress, changes, share);
+    std::vector<Adaptation> result;
+    for (std::size_t i = 0; i < known.size(); ++i) {
+        if (!known[i]) refuse_change(changes[i]);
+        result.push_back(*known[i]);
+    }
     return result;
 }
 

@@ -32,11 +32,16 @@ struct Adaptation {
 /// What counts as recovered: share · before; of a loss, which is negative, before / share.
 [[nodiscard]] double recovery_goal(double before, double share);
 
-/// What each change did.
+/// What each change did; nothing of one with no measured step before it, or from it to the next
+/// one.
 /// @param progress by ascending steps.
 /// @param changes first steps after a change, ascending.
-/// Throws ConfigError for a share that is not above 0 and at most 1, changes that do not ascend, or
-/// one with no measured step before it, or from it to the next one.
+/// Throws ConfigError for a share that is not above 0 and at most 1, and for changes that do not
+/// ascend.
+[[nodiscard]] std::vector<std::optional<Adaptation>> known_adaptations(
+    std::span<const Progress> progress, std::span<const std::uint64_t> changes,
+    double share = 0.95);
+/// The same, but throws ConfigError for a change of which nothing is known.
 [[nodiscard]] std::vector<Adaptation> adaptations(std::span<const Progress> progress,
                                                   std::span<const std::uint64_t> changes,
                                                   double share = 0.95);

@@ -59,8 +59,8 @@ inline constexpr std::size_t calibration_bins = 10;
 /// 2017).
 [[nodiscard]] double calibration_error(std::span<const CalibrationBin> bins);
 
-/// 100 |answer - target| / |target|, of |answer - target| where |target| < 1e-10; 100 for what is
-/// not finite.
+/// 100 |answer - target| / |target|, or 100 |answer - target| where |target| < 1e-10; 100 for what
+/// is not finite.
 [[nodiscard]] double deviation_percent(double answer, double target);
 
 /// Upper ends of the buckets of deviations, in percent, each belonging to its bucket; the last one

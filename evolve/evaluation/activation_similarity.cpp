@@ -205,6 +205,9 @@ double linear_cka(const ActivationProfile::Place& a, const ActivationProfile::Pl
         return a.direction.empty() && b.direction.empty() ? 1.0 : 0.0;
     }
     CAMBRIAN_EXPECT(a.direction.size() == b.direction.size());
+    if (a.direction == b.direction) {
+        return 1.0;  // rounding leaves the square of a direction a little off
+    }
     double sum = 0.0;
     for (std::size_t i = 0; i < a.direction.size(); ++i) {
         sum += a.direction[i] * b.direction[i];

@@ -34,8 +34,8 @@ struct ActivationProfile {
                                                    const Probe& probe);
 
 /// Linear centred kernel alignment in [0, 1]: the same for any order, turn and scale of features
-/// (Kornblith and others, "Similarity of Neural Network Representations Revisited", 2019). 1 for
-/// two layers that give every row the same, 0 for one.
+/// (Kornblith and others, "Similarity of Neural Network Representations Revisited", 2019).
+/// Exactly 1 for equal directions, and for two layers that give every row the same; 0 for one.
 [[nodiscard]] double linear_cka(const ActivationProfile::Place& a,
                                 const ActivationProfile::Place& b);
 

@@ -234,6 +234,7 @@ std::vector<Evaluation> Evaluator::State::on_host(std::span<const Individual* co
     for (std::size_t i = 0; i < result.size(); ++i) {
         judge(result[i], fitness[i]);
         result[i].env_steps = population.env_steps(i);
+        if (population.has_failed(i)) result[i].status = Status::failed;
     }
     return result;
 }

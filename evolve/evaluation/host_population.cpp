@@ -73,7 +73,8 @@ HostPopulation::HostPopulation(Backend& backend, PopulationRunner& runner,
       observations_(signature.observations),
       individuals_(individuals),
       origins_(origins),
-      steps_(individuals.size()) {
+      steps_(individuals.size()),
+      failed_(individuals.size()) {
     CAMBRIAN_EXPECT(origins.empty() || origins.size() == individuals.size());
 }
 
@@ -167,6 +168,11 @@ Genome HostPopulation::genome(std::size_t network) const {
 
 void HostPopulation::count_steps(std::size_t network, std::uint64_t steps) {
     steps_[network] += steps;
+}
+
+void HostPopulation::fail(std::size_t network) {
+    CAMBRIAN_EXPECT(network < failed_.size());
+    failed_[network] = true;
 }
 
 Var stateless_outputs(const ForwardModel& network, Var rows, const NetworkOperands& operands) {

@@ -29,7 +29,9 @@ class HostPopulation final : public Population {
     [[nodiscard]] std::optional<BirthId> origin(std::size_t network) const override;
     [[nodiscard]] Genome genome(std::size_t network) const override;
     void count_steps(std::size_t network, std::uint64_t steps) override;
+    void fail(std::size_t network) override;
     [[nodiscard]] std::uint64_t env_steps(std::size_t network) const { return steps_[network]; }
+    [[nodiscard]] bool has_failed(std::size_t network) const { return failed_[network]; }
 
   private:
     void begin_worlds(std::int64_t batch);
@@ -40,6 +42,7 @@ class HostPopulation final : public Population {
     std::span<const Individual* const> individuals_;
     std::span<const BirthId> origins_;
     std::vector<std::uint64_t> steps_;  ///< Of each network.
+    std::vector<bool> failed_;
     GrowingBuffer inputs_{ValueType::real};
     std::int64_t batch_ = 0;        ///< Worlds of each network; 0: nothing is carried.
     std::int64_t state_words_ = 0;  ///< Of one world, enough for every network.

@@ -38,9 +38,12 @@ struct LearningSettings {
 
     [[nodiscard]] bool on() const { return mode != LearningMode::off; }
     static constexpr auto fields = FieldTable{
-        Field{"mode", &LearningSettings::mode,
-              "off. baldwinian: fitness is that after learning, children inherit what their "
-              "parents were born with. lamarckian: children inherit what they have learned."},
+        Field{
+            "mode", &LearningSettings::mode,
+            "off. baldwinian: fitness is that after learning, children inherit what their "
+            "parents were born with. lamarckian: children inherit what they have learned. Networks "
+            "compute as they do in inference: nothing is dropped, no noise is drawn, and "
+            "batch_norm has the statistics that it was born with."},
         Field{"steps", &LearningSettings::steps, FieldRange{1.0, 1e6},
               "Steps of the gradient that an individual takes."},
         Field{"batch", &LearningSettings::batch, FieldRange{1.0, 1e9},

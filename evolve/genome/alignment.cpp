@@ -1,11 +1,13 @@
 #include "cambrian/evolve/genome/alignment.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "cambrian/evolve/genome/assignment.hpp"
 #include "cambrian/evolve/genome/tensor_axes.hpp"
 #include "cambrian/evolve/genome/unit_groups.hpp"
+#include "cambrian/evolve/genome/weight_math.hpp"
 
 namespace cambrian::evolve {
 
@@ -18,6 +20,7 @@ constexpr int max_turns = 8;
 struct CommonAxis {
     TensorAxis a;
     TensorAxis b;
+    double scale = 0.0;  ///< What makes products of the tensors parts of their genes' cosine.
 };
 struct CommonGroup {
     std::size_t units = 0;
@@ -58,11 +61,24 @@ bool is_paired(const UnitGroup& group, const TensorAxis& axis) {
     return std::ranges::count(group.axes, axis.offset, &TensorAxis::offset) > 1;
 }
 
-std::vector<CommonGroup> common_groups(const Genome& a, const Genome& b) {
-    const std::vector<UnitGroup> of_a = unit_groups(a.blueprint);
+double norm(std::span<const float> weights, const GeneWeights& gene) {
+    const auto own = weights.subspan(static_cast<std::size_t>(gene.offset),
+                                     static_cast<std::size_t>(gene.count));
+    return std::sqrt(dot(own, own));
+}
+
+/// 1 / (|a| · |b|): no gene has more say for being larger.
+double scale_of(const WeightedGenes& a, const GeneWeights& gene_a, const WeightedGenes& b,
+                const GeneWeights& gene_b) {
+    const double norms = norm(a.weights, gene_a) * norm(b.weights, gene_b);
+    return norms > 0.0 ? 1.0 / norms : 0.0;
+}
+
+std::vector<CommonGroup> common_groups(const WeightedGenes& a, const WeightedGenes& b) {
+    const std::vector<UnitGroup> of_a = unit_groups(a.genes.blueprint);
     std::vector<CommonGroup> common;
-    for (UnitGroup& group : unit_groups(b.blueprint)) {
-        const auto slot = partner(a, b, group.slot);
+    for (UnitGroup& group : unit_groups(b.genes.blueprint)) {
+        const auto slot = partner(a.genes, b.genes, group.slot);
         const auto found = slot ? std::ranges::find(of_a, *slot, &UnitGroup::slot) : of_a.end();
         if (found == of_a.end() || found->units != group.units) {
             continue;
@@ -71,8 +87,8 @@ std::vector<CommonGroup> common_groups(const Genome& a, const Genome& b) {
         pair.units = static_cast<std::size_t>(group.units);
         for (const TensorAxis& in_b : group.axes) {
             for (const TensorAxis& in_a : found->axes) {
-                if (are_partners(a, in_a, b, in_b) && !is_paired(group, in_b)) {
-                    pair.compared.push_back({in_a, in_b});
+                if (are_partners(a.genes, in_a, b.genes, in_b) && !is_paired(group, in_b)) {
+                    pair.compared.push_back({in_a, in_b, scale_of(a, in_a.gene, b, in_b.gene)});
                 }
             }
         }
@@ -93,9 +109,9 @@ struct Blocks {
     std::size_t outer;
 };
 
-/// Adds the products of all units of a with all of b.
+/// Adds the products of all units of a with all of b, times a scale.
 void add_gains(std::span<const float> a, std::span<const float> b, const Blocks& blocks,
-               std::vector<double>& gains) {
+               double scale, std::vector<double>& gains) {
     for (std::size_t block = 0; block < blocks.outer; ++block) {
         for (std::size_t i = 0; i < blocks.units; ++i) {
             const auto left = a.subspan((block * blocks.units + i) * blocks.inner, blocks.inner);
@@ -106,7 +122,7 @@ void add_gains(std::span<const float> a, std::span<const float> b, const Blocks&
                 for (std::size_t k = 0; k < blocks.inner; ++k) {
                     sum += static_cast<double>(left[k]) * static_cast<double>(right[k]);
                 }
-                gains[i * blocks.units + j] += sum;
+                gains[i * blocks.units + j] += sum * scale;
             }
         }
     }
@@ -138,7 +154,7 @@ bool improve(const CommonGroup& group, std::span<const float> a, std::span<float
     std::vector<double> gains(group.units * group.units, 0.0);
     for (const CommonAxis& axis : group.compared) {
         add_gains(tensor_of(a, axis.a), tensor_of(std::span<const float>(b), axis.b),
-                  Blocks(axis.b), gains);
+                  Blocks(axis.b), axis.scale, gains);
     }
     if (!std::ranges::all_of(gains, [](double gain) { return gain - gain == 0.0; })) {
         return false;  // products beyond the numbers there are
@@ -163,7 +179,7 @@ bool improve(const CommonGroup& group, std::span<const float> a, std::span<float
 
 std::vector<float> aligned_weights(const WeightedGenes& a, const WeightedGenes& b) {
     std::vector<float> weights(b.weights.begin(), b.weights.end());
-    const std::vector<CommonGroup> groups = common_groups(a.genes, b.genes);
+    const std::vector<CommonGroup> groups = common_groups(a, b);
     bool changed = true;
     for (int turn = 0; changed && turn < max_turns; ++turn) {
         changed = false;

@@ -20,6 +20,8 @@ struct DistanceSettings {
     double weight = 0.4;
     std::uint64_t small_genome = 20;
 
+    bool operator==(const DistanceSettings&) const = default;
+
     static constexpr auto fields = FieldTable{
         Field{"excess", &DistanceSettings::excess, FieldRange{0.0, 1e6},
               "What a gene counts that only one of two genomes has and that is younger than all "

@@ -25,7 +25,7 @@ using Dna = std::vector<LayerSignature>;
 [[nodiscard]] Dna dna(const Genome& genome);
 
 /// Cosine of two signatures in [-1, 1]: 0 where type, wiring or weight count differ; weightless
-/// layers of equal structure give 1.
+/// layers of equal structure, and equal directions, give 1 exactly.
 [[nodiscard]] double similarity(const LayerSignature& a, const LayerSignature& b);
 
 /// A layer of one network that sits elsewhere in the other.
@@ -42,8 +42,10 @@ struct SlotOverlap {
 
 /// What is done to the second network before layers are compared.
 enum class DnaMode : std::uint8_t {
-    strict,       ///< Nothing: weight i is compared with weight i.
-    permutation,  ///< Its units get the order in which they are most like the first's.
+    strict,  ///< Nothing: weight i is compared with weight i.
+    /// Its units get the order in which they are most like the first's, if they are more like them
+    /// then than as they are.
+    permutation,
 };
 
 /// A link of one network and the one between the same places of the other.

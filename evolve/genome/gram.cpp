@@ -25,11 +25,15 @@ Gram gram_matrix(std::span<const Genome* const> genomes, DnaMode mode, ThreadPoo
         signatures[i] = dna(*genomes[i]);
     });
     return gram_matrix(genomes.size(), threads, [&](std::size_t i, std::size_t j) {
+        const auto against = [&](const Dna& other) {
+            return overall(*genomes[i], signatures[i], *genomes[j], other);
+        };
+        const double as_is = against(signatures[j]);
         if (mode == DnaMode::strict) {
-            return overall(*genomes[i], signatures[i], *genomes[j], signatures[j]);
+            return as_is;
         }
-        return overall(*genomes[i], signatures[i], *genomes[j],
-                       dna(aligned(*genomes[i], *genomes[j])));
+        const double in_order = against(dna(aligned(*genomes[i], *genomes[j])));
+        return in_order < as_is ? as_is : in_order;
     });
 }
 

@@ -19,8 +19,8 @@ using Gram = std::vector<double>;
     std::size_t count, ThreadPool& threads,
     const std::function<double(std::size_t i, std::size_t j)>& similarity);
 
-/// Comparison::overall of all pairs, of signatures that are made once; after an alignment of the
-/// later one of a pair where asked for.
+/// Comparison::overall of all pairs, of signatures that are made once; where asked for, after an
+/// alignment of the later one of a pair that makes it no less like the other.
 [[nodiscard]] Gram gram_matrix(std::span<const Genome* const> genomes, DnaMode mode,
                                ThreadPool& threads);
 

@@ -43,6 +43,11 @@ TensorAxes as_stored(const ParameterSpec& parameter) {
     return {{extents.begin(), extents.end()}, 0, 1, extents.size(), 0};
 }
 
+TensorAxes in_set(std::size_t set, TensorAxes axes) {
+    axes.unit_set = set;
+    return axes;
+}
+
 /// Of a matrix whose columns are the inputs of a layer of vectors.
 TensorAxes of_vectors(const ParameterSpec& parameter, const Shape& row) {
     if (parameter.shape.rank() < 2) return as_stored(parameter);
@@ -62,24 +67,40 @@ TensorAxes of_gates(std::int64_t hidden, std::size_t index, const ParameterSpec&
 }
 
 TensorAxes of_heads(const MultiHeadAttention& layer, const ParameterSpec& parameter) {
-    if (parameter.name == "q_gain" || parameter.name == "k_gain") return as_stored(parameter);
+    if (parameter.name == "q_gain" || parameter.name == "k_gain") {
+        return in_set(2, as_stored(parameter));  // all heads share them
+    }
     const bool gives = parameter.name == "wo" || parameter.name == "bo";
     if (!gives) {
         const Extents units{parameter.shape[0] / layer.head_dim, layer.head_dim};
         return units_first(units, parameter.shape.rank() < 2 ? Extents{} : Extents{layer.features});
     }
-    if (parameter.shape.rank() < 2) return as_stored(parameter);
-    return units_first({layer.features}, {layer.heads, layer.head_dim});
+    if (parameter.shape.rank() < 2) return in_set(1, as_stored(parameter));
+    return in_set(1, units_first({layer.features}, {layer.heads, layer.head_dim}));
 }
 
-/// [units, inputs, kernel..], or with inputs first where a convolution is transposed.
-TensorAxes of_kernel(const ParameterSpec& parameter, std::size_t unit_axis) {
+/// Set 0 is the channels; what enters and leaves them are units of their own.
+TensorAxes of_channels(const ParameterSpec& parameter) {
+    if (parameter.name == "norm.gain") return in_set(1, as_stored(parameter));
+    if (parameter.name == "x_proj") return in_set(2, as_stored(parameter));
+    if (parameter.name == "out_proj") return in_set(3, as_stored(parameter));
+    if (parameter.name != "in_proj") return as_stored(parameter);
+    TensorAxes axes = units_first({2, parameter.shape[0] / 2}, {parameter.shape[1]});
+    axes.unit_axis = 1;
+    return axes;
+}
+
+/// [units, inputs, kernel..], or with inputs first where a convolution is transposed: groups one
+/// after another there, each with the units of its own.
+TensorAxes of_kernel(const ParameterSpec& parameter, std::size_t unit_axis,
+                     std::int64_t groups = 1) {
     TensorAxes axes = as_stored(parameter);
     if (axes.extents.size() < 2) return axes;
     axes.first_output = unit_axis;
     axes.last_output = unit_axis + 1;
     axes.first_centred = 2;
     axes.unit_axis = unit_axis;
+    axes.groups = groups;
     return axes;
 }
 
@@ -110,7 +131,7 @@ TensorAxes tensor_axes(const AnyLayer& layer, std::size_t index, const Parameter
             if constexpr (is_conv<L>) {
                 return of_kernel(parameter, 0);
             } else if constexpr (is_conv_transpose<L>) {
-                return of_kernel(parameter, 1);
+                return of_kernel(parameter, 1, concrete.groups);
             } else if constexpr (has_gates<L>) {
                 return of_gates(concrete.hidden, index, parameter, row);
             } else if constexpr (std::is_same_v<L, MultiHeadAttention>) {
@@ -118,8 +139,9 @@ TensorAxes tensor_axes(const AnyLayer& layer, std::size_t index, const Parameter
             } else if constexpr (std::is_same_v<L, Embedding>) {
                 return TensorAxes{{parameter.shape[0], concrete.features}, 1, 2, 2, 1};
             } else if constexpr (std::is_same_v<L, Mamba>) {
-                if (parameter.name != "in_proj") return as_stored(parameter);
-                return units_first({2, parameter.shape[0] / 2}, {parameter.shape[1]});
+                return of_channels(parameter);
+            } else if constexpr (std::is_same_v<L, Swiglu>) {
+                return in_set(parameter.name.starts_with("down_") ? 1 : 0, as_stored(parameter));
             } else if constexpr (std::is_same_v<L, Dense> || std::is_same_v<L, Kmeans>) {
                 return of_vectors(parameter, row);
             } else {

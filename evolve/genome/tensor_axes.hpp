@@ -17,6 +17,12 @@ struct TensorAxes {
     std::size_t first_centred = 0;  ///< Axes from it on grow at both ends: those of a kernel.
     /// Of the outputs, the one that numbers neurons: not the gates of each.
     std::size_t unit_axis = 0;
+    /// Runs of the axes before unit_axis, each with units of its own: groups of a convolution.
+    std::int64_t groups = 1;
+    /// Tensors of a layer are of the same units where their sets and their units() are equal.
+    std::size_t unit_set = 0;
+
+    [[nodiscard]] std::int64_t units() const { return groups * extents[unit_axis]; }
 };
 
 /// The axes of the `index`-th parameter of a layer whose input has rows of a shape.

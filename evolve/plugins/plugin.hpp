@@ -58,7 +58,7 @@ class Plugin {
 
 /// How objects lie in memory, and what calls them: plug-in and program must agree to the letter.
 struct PluginInterface {
-    std::uint32_t number = 2;  ///< Of this header; 2: environments have pictures.
+    std::uint32_t number = 3;  ///< Of this header; 3: evaluations of single networks may fail.
     std::uint32_t version =
         CAMBRIAN_VERSION_MAJOR * 1000000 + CAMBRIAN_VERSION_MINOR * 1000 + CAMBRIAN_VERSION_PATCH;
     std::uint32_t compiler = __GXX_ABI_VERSION;

@@ -20,23 +20,11 @@ namespace cambrian::distributed {
 namespace {
 
 constexpr const char* structure_section = "structure";
-constexpr const char* preparation_section = "preparation";
 
 /// An identity is a config; the length of a genome is its network's.
 constexpr std::array<WantedSection, 3> sections{{{"about", std::uint64_t{32} << 20U},
                                                  {"genome"},
                                                  {preparation_section, std::uint64_t{64} << 20U}}};
-
-std::optional<evolve::Preparation> preparation_in(const Container& container,
-                                                  const std::string& source) {
-    const bool present = std::ranges::any_of(container.sections, [](const Section& section) {
-        return section.name == preparation_section;
-    });
-    if (!present) {
-        return std::nullopt;
-    }
-    return evolve::decode_preparation(container.section(preparation_section), source);
-}
 
 /// {"network": .., "weights": [{"name": "slot.0.weight", "shape": [3, 2]}, ..]}: tensors in the
 /// order of the weights, each with its number format where that is not float32.
@@ -64,6 +52,17 @@ std::string structure_text(const Blueprint& blueprint) {
 
 }  // namespace
 
+std::optional<evolve::Preparation> preparation_in(const Container& container,
+                                                  const std::string& source) {
+    const bool present = std::ranges::any_of(container.sections, [](const Section& section) {
+        return section.name == preparation_section;
+    });
+    if (!present) {
+        return std::nullopt;
+    }
+    return evolve::decode_preparation(container.section(preparation_section), source);
+}
+
 std::string identity_fault(const std::string& identity_json) {
     using nlohmann::json;
     if (identity_json.empty()) {
@@ -85,6 +84,25 @@ std::string identity_fault(const std::string& identity_json) {
     const bool seeded =
         identity.contains("run") && identity["run"].is_object() && identity["run"].contains("seed");
     return seeded ? "" : "its identity has no seed";
+}
+
+bool is_genotype(const NetworkFile& file) {
+    if (file.identity_json.empty() || file.genome.neuron_genes.empty()) {
+        return false;
+    }
+    const auto identity = nlohmann::json::parse(file.identity_json, nullptr, false);
+    const auto genome = identity.find("genome");
+    return genome != identity.end() && genome->is_object() &&
+           genome->value("type", nlohmann::json()) == "hyperneat";
+}
+
+void require_network(const NetworkFile& file, std::string_view source) {
+    if (is_genotype(file)) {
+        throw InputError(fmt::format(
+            "{} is a genotype (its run has genome.type \"hyperneat\": a network develops from it) "
+            "give that network: the best.cmb of the run, or what 'cambrian extract' writes",
+            source));
+    }
 }
 
 std::vector<std::byte> encode(const NetworkFile& file) {

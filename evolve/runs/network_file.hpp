@@ -6,8 +6,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/genome/genome.hpp"
 #include "cambrian/evolve/genome/preparation.hpp"
 #include "cambrian/evolve/variation/birth.hpp"
@@ -34,6 +36,18 @@ struct NetworkFile {
     std::optional<evolve::Preparation> preparation{};
     bool operator==(const NetworkFile&) const = default;
 };
+
+/// Where files of networks and checkpoints keep how rows become inputs.
+inline constexpr const char* preparation_section = "preparation";
+/// What a file says of it; none where it lacks the section. Throws InputError naming `source`.
+[[nodiscard]] std::optional<evolve::Preparation> preparation_in(const Container& container,
+                                                                const std::string& source);
+
+/// Whether it is no network, but what one develops from: a genotype of HyperNEAT, which has genes
+/// of neurons, as no network that develops has.
+[[nodiscard]] bool is_genotype(const NetworkFile& file);
+/// Throws InputError for a genotype.
+void require_network(const NetworkFile& file, std::string_view source);
 
 /// Why a text cannot be the identity of a run, or an empty text.
 [[nodiscard]] std::string identity_fault(const std::string& identity_json);

@@ -171,7 +171,7 @@ std::optional<std::string> RunDirectory::unfinished(std::string_view units) cons
             return fmt::format(
                 "the last run in {} ended without a word (it was killed, or its host went down) "
                 "after {} {}",
-                path_.string(), status->generation, units);
+                path_.string(), rounds_done(*status, path_), units);
         }
     } catch (const InputError&) {
         // The next status replaces it.

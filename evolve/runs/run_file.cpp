@@ -24,10 +24,10 @@ namespace {
 [[noreturn]] void refuse(const std::filesystem::path& path, const char* what) {
     const int error = errno;
     const bool full = error == ENOSPC || error == EDQUOT;
-    throw InputError(fmt::format("{} cannot be {} ({}) {}", path.string(), what,
-                                 std::strerror(error),
-                                 full ? "free space, then ask 'cambrian status' how to go on"
-                                      : "check the disk and its permissions"));
+    throw OutputError(fmt::format("{} cannot be {} ({}) {}", path.string(), what,
+                                  std::strerror(error),
+                                  full ? "free space, then ask 'cambrian status' how to go on"
+                                       : "check the disk and its permissions"));
 }
 
 /// Adds the first bytes of a file; false when it has fewer.
@@ -115,7 +115,7 @@ void replace_text(const std::filesystem::path& path, std::string_view text) {
     const int file = ::open(temporary.c_str(), flags, 0644);
     int error = file < 0 ? errno : write_and_close(file, text);
     if (error == ELOOP) {
-        throw InputError(
+        throw OutputError(
             fmt::format("{} cannot be written (it is a symbolic link, which is not followed in a "
                         "run directory) remove it",
                         temporary.string()));
@@ -130,8 +130,9 @@ void replace_text(const std::filesystem::path& path, std::string_view text) {
     ::unlink(temporary.c_str());
     // A limit on the size of files would cut the old one, too.
     if (error == EFBIG || !write_over(path, text)) {
-        throw InputError(fmt::format("{} cannot be written ({}) check the disk and its permissions",
-                                     path.string(), std::generic_category().message(error)));
+        throw OutputError(
+            fmt::format("{} cannot be written ({}) check the disk and its permissions",
+                        path.string(), std::generic_category().message(error)));
     }
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -16,6 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <system_error>
 #include <thread>
@@ -23,6 +25,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
+#include "cambrian/engine/core/number_text.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/run_file.hpp"
 
@@ -140,6 +143,24 @@ int try_lock(int file) {
     return EWOULDBLOCK;
 }
 
+/// The first cell of the last whole line of a table; nothing where that is no count.
+std::optional<std::uint64_t> last_count(const fs::path& table) {
+    constexpr std::streamoff longest_line = 1 << 16;
+    if (std::error_code ignored; !fs::is_regular_file(table, ignored)) {
+        return std::nullopt;
+    }
+    std::ifstream file(table, std::ios::binary | std::ios::ate);
+    file.seekg(std::max<std::streamoff>(file.tellg() - std::streampos(longest_line), 0));
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    text.resize(text.rfind('\n') + 1);  // What is after it is still being written.
+    if (text.empty()) {
+        return std::nullopt;
+    }
+    text.pop_back();
+    const std::string line = text.substr(text.rfind('\n') + 1);
+    return number_in<std::uint64_t>(std::string_view(line).substr(0, line.find(',')));
+}
+
 }  // namespace
 
 void write_status_file(const fs::path& path, const RunStatus& status) {
@@ -173,6 +194,15 @@ std::optional<RunStatus> read_status_file(const fs::path& path) {
     }
 }
 
+std::uint64_t rounds_done(const RunStatus& status, const fs::path& directory) {
+    if (status.state != "running") {
+        return status.generation;
+    }
+    const auto generation = last_count(directory / "generations.csv");
+    const auto epoch = last_count(directory / "epochs.csv");  // They count from 1.
+    return std::max({status.generation, generation ? *generation + 1 : 0, epoch.value_or(0)});
+}
+
 RunLock::RunLock(const fs::path& directory)
     : file_(open_own_file(directory / lock_name, O_RDWR | O_CREAT)) {
     if (const int error = try_lock(file_); error != 0 && error != EWOULDBLOCK) {
@@ -194,8 +224,8 @@ RunLock::RunLock(const fs::path& directory)
     if (::ftruncate(file_, 0) != 0 || ::pwrite(file_, owner.data(), owner.size(), 0) < 0) {
         const std::string why = std::strerror(errno);
         ::close(file_);
-        throw InputError(fmt::format("the lock of {} cannot be written ({}) check the disk",
-                                     directory.string(), why));
+        throw OutputError(fmt::format("the lock of {} cannot be written ({}) check the disk",
+                                      directory.string(), why));
     }
 }
 

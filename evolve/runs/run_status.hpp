@@ -29,6 +29,10 @@ struct RunStatus {
 void write_status_file(const std::filesystem::path& path, const RunStatus& status);
 /// Nothing when there is no such file. Throws InputError when it says no status.
 [[nodiscard]] std::optional<RunStatus> read_status_file(const std::filesystem::path& path);
+/// Generations or epochs that are done by a status and, of a run that goes on or was killed, by its
+/// table, which has a line for each where there is no status of each.
+[[nodiscard]] std::uint64_t rounds_done(const RunStatus& status,
+                                        const std::filesystem::path& directory);
 
 /// The lock of a run directory, held while it lives; the system frees it when its holder ends.
 class RunLock {

@@ -75,7 +75,7 @@ struct SpeciesSettings {
         Field{"distance", &SpeciesSettings::distance, "How far two genomes are apart."},
         Field{"sharing", &SpeciesSettings::sharing,
               "What fitness is before a species shares it: shifted, how far it is above the least "
-              "of the generation; ranks, its rank; plain, as it is, never negative."},
+              "of all species that live on; ranks, its rank; plain, as it is, never negative."},
         Field{"survival", &SpeciesSettings::survival, FieldRange{0.0, 1.0, true, false},
               "Share of a species that may be parents, its fittest; one at least."},
         Field{"elitism", &SpeciesSettings::elitism, FieldRange{0.0, 1e6},
@@ -96,8 +96,10 @@ struct SpeciesSettings {
               "Generations after which a species is old."},
         Field{"old_penalty", &SpeciesSettings::old_penalty, positive,
               "Factor of the shared fitness of an old species."},
-        Field{"interspecies_rate", &SpeciesSettings::interspecies_rate, from_zero_to_one,
-              "Share of children with two parents whose second parent is of another species."},
+        Field{
+            "interspecies_rate", &SpeciesSettings::interspecies_rate, from_zero_to_one,
+            "Of children that are to have two parents, the share whose second parent is of another "
+            "species. One that is alone in its species finds a mate there alone."},
         Field{"extinction", &SpeciesSettings::extinction,
               "Where no species is left: reset, founders begin anew; error, the run ends."},
     };

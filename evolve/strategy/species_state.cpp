@@ -117,6 +117,20 @@ void SpeciesPopulation::make_room(SpeciesState& visitors, std::uint64_t births) 
         --largest.offspring;
         largest.carried = std::min(largest.carried, largest.offspring);
     }
+    const auto residents = std::span(species).first(living_);
+    if (std::ranges::any_of(residents,
+                            [&](const SpeciesState& one) { return one.best >= visitors.best; })) {
+        return;
+    }
+    visitors.carried = 1;
+    std::uint64_t all_carried = visitors.carried;
+    for (const SpeciesState& one : residents) {
+        all_carried += one.carried;
+    }
+    // Where everybody lived on no child would be born.
+    if (all_carried == births) {
+        --std::ranges::max_element(residents, {}, &SpeciesState::carried)->carried;
+    }
 }
 
 void SpeciesPopulation::write(ArchiveWriter& writer) const {

@@ -49,7 +49,7 @@ struct SpeciesPopulation {
     /// Nobody lives any more.
     void die_out();
     /// Takes births from the largest species for new ones, as many as they are parents; all where
-    /// nobody else lives.
+    /// nobody else lives. Their fittest is carried over where it is the fittest of all.
     void make_room(SpeciesState& visitors, std::uint64_t births);
     void write(ArchiveWriter& writer) const;
     void read(ArchiveReader& reader, std::uint64_t births);

@@ -77,6 +77,8 @@ struct SolvedTest {
     double candidate = 0.0;
     Phase phase = Phase::train;
     double passes = 0.0;
+    /// Why no network can reach it as the task is set, as an error says it; empty: one may.
+    std::string unreachable{};
 };
 
 /// What gradients learn from.
@@ -172,6 +174,9 @@ class Population {
     [[nodiscard]] virtual Genome genome(std::size_t network) const;
     /// Adds steps that a network has taken in its worlds, for the column env_steps.
     virtual void count_steps(std::size_t, std::uint64_t) {}
+    /// Says that the evaluation of a network has failed, which is none of its answers: its status
+    /// is `failed`, whatever its fitness.
+    virtual void fail(std::size_t) {}
 };
 
 /// How often the best individual is validated; how is the business of the task.

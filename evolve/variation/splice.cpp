@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/evolve/genome/alignment.hpp"
@@ -78,35 +80,102 @@ class Partners {
     std::size_t next_ = 0;
 };
 
-/// Each unit of a gene with all that it reads, or not: tensors with equally many units are of the
-/// same units.
+/// A coin for each unit of a layer, or of a link, which all tensors of the same units share.
+class UnitCoins {
+  public:
+    UnitCoins(RandomStream& rng, float share) : rng_(rng), share_(share) {}
+
+    /// Whether the units of a set come from the other parent.
+    const std::vector<bool>& of(std::size_t set, std::int64_t units) {
+        std::vector<bool>& chosen = chosen_[{set, units}];
+        while (std::ssize(chosen) < units) {
+            chosen.push_back(rng_.chance(share_));
+        }
+        return chosen;
+    }
+
+  private:
+    RandomStream& rng_;
+    float share_;
+    std::map<std::pair<std::size_t, std::int64_t>, std::vector<bool>> chosen_;
+};
+
+/// Takes units of a gene, tensor after tensor.
+class UnitTaker {
+  public:
+    UnitTaker(ChildPlan& child, const GeneWeights& gene, std::int64_t other)
+        : child_(child), gene_(gene), other_(other) {}
+
+    void add(UnitCoins& coins, const TensorAxes& axes) {
+        const std::vector<bool>& chosen = coins.of(axes.unit_set, axes.units());
+        const std::int64_t width = axes.extents[axes.unit_axis];
+        const std::int64_t inner = elements_from(axes.extents, axes.unit_axis + 1);
+        const std::int64_t blocks = elements_from(axes.extents, 0) / inner;
+        const std::int64_t of_group = blocks / axes.groups;
+        for (std::int64_t block = 0; block < blocks; ++block) {
+            const std::int64_t unit = block / of_group * width + block % width;
+            add(chosen[static_cast<std::size_t>(unit)], inner);
+        }
+    }
+
+    /// The weights of connections, each with the neuron that reads it.
+    void add(UnitCoins& coins, const Neurons& layer) {
+        const std::vector<bool>& chosen = coins.of(0, std::ssize(layer.neurons));
+        for (const Neurons::Connection& connection : layer.connections) {
+            add(chosen[static_cast<std::size_t>(connection.target)], 1);
+        }
+    }
+
+  private:
+    void add(bool chosen, std::int64_t count) {
+        if (chosen) {
+            take(child_, gene_, other_, start_, count);
+        }
+        start_ += count;
+    }
+
+    ChildPlan& child_;
+    const GeneWeights& gene_;
+    std::int64_t other_;
+    std::int64_t start_ = 0;
+};
+
+/// Calls f with a layer, or with those that a container holds, in the order of their weights.
+void each_leaf(const AnyLayer& layer, const std::function<void(const AnyLayer&)>& f) {
+    bool holds_others = false;
+    layer.each_inner([&](const AnyLayer& inner) {
+        holds_others = true;
+        each_leaf(inner, f);
+    });
+    if (!holds_others) {
+        f(layer);
+    }
+}
+
+/// Each unit of a gene with all that it reads, or not.
 void take_units(RandomStream& rng, ChildPlan& child, const GeneWeights& gene, std::int64_t other) {
     const Blueprint& blueprint = child.structure->blueprint();
-    const std::vector<Shape> shapes = chain_shapes(blueprint);
-    std::map<std::int64_t, std::vector<bool>> choices;
-    std::int64_t start = 0;
-    std::size_t index = 0;
-    for (const ParameterSpec& tensor : gene_parameters(blueprint, gene)) {
-        const TensorAxes axes =
-            gene.link < 0
-                ? tensor_axes(layer_at(blueprint, gene.slot), index, tensor,
-                              shapes[static_cast<std::size_t>(gene.slot)])
-                : TensorAxes{{tensor.shape.extents().begin(), tensor.shape.extents().end()}};
-        const std::int64_t units = axes.extents[axes.unit_axis];
-        const std::int64_t inner = elements_from(axes.extents, axes.unit_axis + 1);
-        std::vector<bool>& chosen = choices[units];
-        while (std::ssize(chosen) < units) {
-            chosen.push_back(rng.chance(child.draws.share));
-        }
-        const std::int64_t size = tensor.shape.elements();
-        for (std::int64_t block = 0; block < size / inner; ++block) {
-            if (chosen[static_cast<std::size_t>(block % units)]) {
-                take(child, gene, other, start + block * inner, inner);
+    UnitTaker taker(child, gene, other);
+    if (gene.link >= 0) {
+        UnitCoins coins(rng, child.draws.share);
+        const Shape shape = gene_parameters(blueprint, gene).front().shape;
+        taker.add(coins, TensorAxes{{shape.extents().begin(), shape.extents().end()}});
+        return;
+    }
+    // The row tells how inputs are laid out, which changes nothing here: any does for inner layers.
+    const Shape row = chain_shapes(blueprint)[static_cast<std::size_t>(gene.slot)];
+    each_leaf(layer_at(blueprint, gene.slot), [&](const AnyLayer& layer) {
+        UnitCoins coins(rng, child.draws.share);
+        const auto* neurons = std::get_if<Neurons>(&layer.variant());
+        const std::vector<ParameterSpec> tensors = layer.parameters();
+        for (std::size_t index = 0; index < tensors.size(); ++index) {
+            if (neurons != nullptr && tensors[index].connections) {
+                taker.add(coins, *neurons);
+            } else {
+                taker.add(coins, tensor_axes(layer, index, tensors[index], row));
             }
         }
-        start += size;
-        ++index;
-    }
+    });
 }
 
 /// The share of the other parent between genes that are wholly alike: its weight, or the

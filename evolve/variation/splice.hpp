@@ -77,8 +77,11 @@ struct SpliceReport {
 /// - uniform: every weight from the other parent with probability w, alpha being ½.
 /// - point: every tensor is cut once; `split` of it comes from the fitter parent: its first part,
 ///   or for equal fitness its first or last part by one draw.
-/// - gene, neuron: a layer or link, or each unit of one with what it reads and its bias, is wholly
-///   the other parent's with probability w, alpha being ½.
+/// - gene, neuron: a layer or link, or each unit of one, is wholly the other parent's with
+///   probability w, alpha being ½. A unit is taken with what it reads and its bias: with all its
+///   gates, an attention head with its queries (and keys and values, where it has its own), a
+///   channel of a state space with its filter and states, a neuron with the connections to it.
+///   Each layer in a container has units of its own.
 ///
 /// With `align` the units of the other parent are brought into order first (aligned_weights), which
 /// changes what it computes in nothing. With equal fitness (and alpha = ½, split = ½) the two

@@ -54,7 +54,7 @@ void ValueRules::apply(std::span<float> weights) const {
             noise.fill_normal(first, std::span(draws.normal).first(size));
         }
         if (some_uniform) {
-            noise.fill_uniform(first, std::span(draws.uniform).first(size));
+            uniform_noise.fill_uniform(first, std::span(draws.uniform).first(size));
         }
         for (const Range& range : ranges) {
             const std::int64_t from = std::max(range.first, start);

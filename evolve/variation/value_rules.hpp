@@ -35,7 +35,9 @@ struct ValueRules {
     std::array<ValueRule, 5> rules{};
     std::vector<Range> ranges;  ///< In order.
     RandomField choice;         ///< Which values differ; counted by the elements of the child.
-    RandomField noise;          ///< How much.
+    RandomField noise;          ///< How much, where noise is normal.
+    RandomField
+        uniform_noise;  ///< How much elsewhere: a pair of normals takes its neighbour's word.
 
     /// Lets the weights of a child differ.
     void apply(std::span<float> weights) const;

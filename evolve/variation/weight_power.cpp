@@ -36,6 +36,18 @@ float scheduled_power(const MutationSettings& settings, std::uint64_t birth) {
 }
 
 void check_schedule(const MutationSettings& settings) {
+    const auto lies_within = [](float power) {
+        return power >= smallest_power && power <= largest_power;
+    };
+    const bool scheduled = settings.weight_power_schedule != WeightPowerSchedule::constant;
+    if (settings.weight_power_change > 0.0F &&
+        !(lies_within(settings.weight_power) &&
+          (!scheduled || lies_within(settings.weight_power_end)))) {
+        throw ConfigError(
+            "mutation.weight_power_change is above 0 (the powers that children inherit lie within "
+            "1e-6 and 1000, and mutation.weight_power or weight_power_end does not) choose powers "
+            "within these limits, or a change of 0");
+    }
     const bool exponential = settings.weight_power_schedule == WeightPowerSchedule::exponential;
     if (exponential && (settings.weight_power <= 0.0F || settings.weight_power_end <= 0.0F)) {
         throw ConfigError(

@@ -31,6 +31,7 @@ std::vector<SourceNetwork> read_source_networks(const CommandContext& context,
     for (const std::string& source : sources) {
         if (!is_checkpoint(source)) {
             all.push_back({source, source, distributed::read_to_answer(source)});
+            distributed::require_network(all.back().file, source);
             continue;
         }
         const CheckpointMembers members = read_checkpoint_members(context, source);

@@ -206,6 +206,11 @@ std::string expanded_text(const std::string& text, const std::string& key, std::
                                 "${{NAME}}",
                                 origins.of(key), key, shortened(text)));
             const std::string name = text.substr(i + 2, end - i - 2);
+            i = end + 1;
+            if (name == "$" || name == "{") {
+                result += name;
+                continue;
+            }
             if (name.empty())
                 throw ConfigError(
                     fmt::format("{}: {} is \"{}\" (\"${{}}\" names no variable) write ${{NAME}}",
@@ -222,7 +227,6 @@ std::string expanded_text(const std::string& text, const std::string& key, std::
                                 "which is not UTF-8) set it to a text",
                                 origins.of(key), key, shortened(name), shortened(*value)));
             result += *value;
-            i = end + 1;
         } else {
             result += text[i++];
         }
@@ -302,6 +306,13 @@ ConfigDocument read_config(const fs::path& path, std::span<const std::string> ov
             std::move(origins)};
 }
 
+std::uint64_t seed_of(const Json& config) {
+    const auto run = config.find("run");
+    if (run == config.end() || !run->is_object()) return 1;
+    const auto seed = run->find("seed");
+    return seed != run->end() && seed->is_number_integer() ? seed->get<std::uint64_t>() : 1;
+}
+
 Environment process_environment() {
     return [](const std::string& name) -> std::optional<std::string> {
         const char* value = std::getenv(name.c_str());
@@ -312,6 +323,18 @@ Environment process_environment() {
 Json expanded(const Json& config, std::uint64_t seed, const Environment& environment,
               const Origins& origins) {
     return expand(config, "", seed, environment, origins);
+}
+
+std::string unexpanded(std::string_view text) {
+    std::string result;
+    for (std::size_t i = 0; i < text.size(); ++i)
+        if (text.substr(i).starts_with("${"))
+            result += "${$}";
+        else if (text.substr(i).starts_with("{seed}"))
+            result += "${{}";
+        else
+            result += text[i];
+    return result;
 }
 
 }  // namespace cambrian::launch

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -41,9 +42,14 @@ struct ConfigDocument {
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 [[nodiscard]] Environment process_environment();
 
-/// The config with `{seed}` and, with an environment, `${NAME}` replaced in every text. Throws
-/// ConfigError naming key and variable when one is not set.
+/// The seed of the run, which is 1 where a config says none.
+[[nodiscard]] std::uint64_t seed_of(const Json& config);
+
+/// The config with `{seed}` and, with an environment, `${NAME}` replaced in every text; `${$}` and
+/// `${{}` are a dollar and a brace. Throws ConfigError naming key and variable when one is not set.
 [[nodiscard]] Json expanded(const Json& config, std::uint64_t seed, const Environment& environment,
                             const Origins& origins);
+/// What expanded() makes this text of.
+[[nodiscard]] std::string unexpanded(std::string_view text);
 
 }  // namespace cambrian::launch

@@ -80,7 +80,9 @@ std::string run_directory(const Json& config, const Schema& schema, const Origin
             refuse(fmt::format("{{{}}} is a {}", name, value->is_object() ? "section" : "list"),
                    "name a key that is a text, a number, true or false");
         std::string part = value->is_string() ? value->get<std::string>() : value->dump();
-        std::ranges::replace(part, '/', '-');
+        // A resume reads what comes of it: it is no folder of several, and has no keys.
+        std::ranges::replace_if(
+            part, [](char c) { return c == '/' || c == '{' || c == '}'; }, '-');
         if (part == "." || part == "..")
             refuse(fmt::format("{{{}}} is \"{}\", which is another folder", name, part),
                    "give it another value, or write the folder into run.directory itself");

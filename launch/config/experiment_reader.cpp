@@ -276,16 +276,25 @@ evolve::PopulationSettings population_settings(const Json& config) {
     return settings;
 }
 
+/// Settings of islands for the genome are of the type of all, unless they name one.
+Json with_island_types(Json config) {
+    const nlohmann::ordered_json::json_pointer type("/genome/type");
+    const nlohmann::ordered_json::json_pointer overrides("/islands/overrides");
+    if (!config.contains(type) || !config.contains(overrides) || !config[overrides].is_array())
+        return config;
+    for (Json& island : config[overrides])
+        if (island.is_object() && island.contains("genome") && island["genome"].is_object() &&
+            !island["genome"].contains("type"))
+            island["genome"]["type"] = config[type];
+    return config;
+}
+
 }  // namespace
 
 ResolvedConfig resolve(const ConfigDocument& document, const Schema& schema,
                        const Environment& environment) {
-    const Json& json = *document.json;
-    std::uint64_t seed = 1;
-    if (json.contains("run") && json["run"].is_object() && json["run"].contains("seed") &&
-        json["run"]["seed"].is_number_integer())
-        seed = json["run"]["seed"].get<std::uint64_t>();
-    const Json effective = expanded(json, seed, environment, document.origins);
+    const Json json = with_island_types(*document.json);
+    const Json effective = expanded(json, seed_of(json), environment, document.origins);
     validate(schema, effective, document.origins);
 
     Json complete = with_defaults(schema, effective);
@@ -294,7 +303,7 @@ ResolvedConfig resolve(const ConfigDocument& document, const Schema& schema,
     const fs::path base = base_directory(complete, document.base_directory);
     complete["run"]["base_directory"] = base.string();
     written["run"]["directory"] = complete["run"]["directory"];
-    written["run"]["base_directory"] = base.string();
+    written["run"]["base_directory"] = unexpanded(base.string());
     std::vector<ChangedTask> changes = changed_tasks(schema, complete, document.origins);
     return {std::make_shared<const Json>(std::move(written)),
             std::make_shared<const Json>(std::move(complete)),
@@ -388,7 +397,7 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     check_plugins(json, experiment.plugins);
     settle_insertion(config, experiment);
     experiment.notes.insert(experiment.notes.end(), founder.notes.begin(), founder.notes.end());
-    for (std::string& note : vain_settings(config, schema))
+    for (std::string& note : vain_settings(config, schema, experiment.variation.founder))
         experiment.notes.push_back(std::move(note));
     if (const auto& initial = experiment.variation.initial;
         initial && initial->genomes.size() > experiment.population.size)

@@ -43,6 +43,7 @@ std::vector<InitialFile> genomes_of(const distributed::Checkpoint& checkpoint,
         network.name = fmt::format("birth {} in {}", origin, name);
         network.file.genome = evolve::genome_of(individual);
         network.file.identity_json = checkpoint.identity_json;
+        network.file.preparation = checkpoint.preparation;
     };
     const auto& champion = checkpoint.champion;
     if (champion && champion->genome) add(champion->origin, *champion->genome);

@@ -107,6 +107,26 @@ std::vector<InitialFile> read_files(const ResolvedConfig& config,
     return files;
 }
 
+/// Genotypes are founders of their kind alone, and it has no others. Files of no run may be either.
+void check_genotypes(const ResolvedConfig& config, const std::vector<InitialFile>& files) {
+    const Json& json = *config.effective;
+    const bool wanted =
+        json.contains("genome") && json.at("genome").at("type") == Json("hyperneat");
+    for (const InitialFile& file : files) {
+        if (file.file.identity_json.empty() || distributed::is_genotype(file.file) == wanted)
+            continue;
+        of_initial(config, file.name, [&] {
+            throw ConfigError(
+                wanted
+                    ? "it is no genotype (genome.type is \"hyperneat\", whose genes are those of "
+                      "CPPNs) name the best_genotype.cmb of such a run, or its directory"
+                    : "it is a genotype (its run has genome.type \"hyperneat\": a network "
+                      "develops from it) name that network: the best.cmb of the run, or what "
+                      "'cambrian extract' writes");
+        });
+    }
+}
+
 /// The copies in the directory of a run; none where it has none.
 std::vector<InitialFile> read_copies(const ResolvedConfig& config, const fs::path& run) {
     std::vector<InitialFile> files;
@@ -205,7 +225,10 @@ Founder make_founder(const ResolvedConfig& config, const evolve::Task& task,
         }
         std::vector<InitialFile> files = read_copies(config, resumed);
         const evolve::TaskSignature signature = task.signature();
-        if (files.empty()) files = read_files(config, signature);
+        if (files.empty()) {
+            files = read_files(config, signature);
+            check_genotypes(config, files);
+        }
         std::vector<evolve::Genome> genomes;
         for (const InitialFile& network : files) genomes.push_back(network.file.genome);
         // Others are refused where it is known whether they are networks of the task at all.

@@ -42,17 +42,13 @@ fs::path base_of(const Json& config, const fs::path& folder) {
 }  // namespace
 
 std::vector<fs::path> plugin_files(const fs::path& source, std::span<const std::string> overrides) {
-    std::vector<std::string> own;
-    for (const std::string& assignment : overrides)
-        if (assignment.starts_with("engine.plugins") ||
-            assignment.starts_with("run.base_directory="))
-            own.push_back(assignment);
     const fs::path config = config_of(source);
     try {
         const ConfigDocument document =
-            config.empty() ? document_from(Json::object(), "--set", fs::current_path(), own)
-                           : read_config(config, own);
-        const Json json = expanded(*document.json, 0, process_environment(), document.origins);
+            config.empty() ? document_from(Json::object(), "--set", fs::current_path(), overrides)
+                           : read_config(config, overrides);
+        const Json json = expanded(*document.json, seed_of(*document.json), process_environment(),
+                                   document.origins);
         std::vector<fs::path> files;
         for (const std::string& file : texts(json))
             files.push_back((base_of(json, document.base_directory) / file).lexically_normal());

@@ -8,6 +8,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/launch/config/config_file.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -15,15 +16,16 @@ namespace {
 constexpr std::int64_t min_rows = 10;
 /// Whole numbers are labels where there are at most so many of them,
 constexpr std::size_t max_number_labels = 20;
-/// and each stands in so many rows, on average.
+/// and each stands in so many rows at least.
 constexpr std::int64_t rows_of_a_label = 5;
 constexpr std::int64_t rows_of_a_generation = 4096;
 constexpr std::size_t listed_labels = 8;
 constexpr std::size_t line_width = 116;
 
+/// As a config has it, which replaces what is in braces.
 std::string as_json(const std::string& text) {
     try {
-        return nlohmann::json(text).dump();
+        return nlohmann::json(unexpanded(text)).dump();
     } catch (const nlohmann::json::exception&) {
         throw InputError(fmt::format("\"{}\" is no UTF-8 (a config is) save the file as UTF-8",
                                      shortened(text)));
@@ -54,7 +56,7 @@ std::string in_comment(const std::string& text) {
 std::string labels_text(const ColumnProfile& column) {
     std::string text;
     std::size_t count = 0;
-    for (const std::string& label : column.different) {
+    for (const auto& [label, rows] : column.different) {
         if (count++ == listed_labels) return text + ", ..";
         text += (text.empty() ? "" : ", ") + in_comment(label);
     }
@@ -71,13 +73,13 @@ void check_labels(const TableProfile& profile, const ColumnProfile& target) {
             "{}: column {} has more than {} different labels, such as \"{}\" (a class is learnt "
             "from several rows) choose another target",
             profile.path, shortened(target.name), ColumnProfile::max_different,
-            shortened(*target.different.begin())));
+            shortened(target.different.begin()->first)));
     if (2 * static_cast<std::int64_t>(target.different.size()) > profile.rows)
         throw InputError(fmt::format(
             "{}: column {} has {} different labels in {} rows, such as \"{}\" (a class is learnt "
             "from several rows) choose another target",
             profile.path, shortened(target.name), target.different.size(), profile.rows,
-            shortened(*target.different.begin())));
+            shortened(target.different.begin()->first)));
 }
 
 /// Whether to classify, and why.
@@ -92,11 +94,18 @@ std::pair<bool, std::string> mode_of(const TableProfile& profile,
     if (options.targets.size() > 1) return {false, "there are several targets"};
     if (options.time_offset > 0) return {false, "a forecast of numbers is asked for"};
     if (!target.whole) return {false, "the target holds numbers with fractions"};
-    const bool few = different <= max_number_labels &&
-                     rows_of_a_label * static_cast<std::int64_t>(different) <= profile.rows;
-    return {few, fmt::format("the target holds {}{} different whole numbers",
-                             different > ColumnProfile::max_different ? "more than " : "",
-                             std::min(different, ColumnProfile::max_different))};
+    const std::string reason =
+        fmt::format("the target holds {}{} different whole numbers",
+                    different > ColumnProfile::max_different ? "more than " : "",
+                    std::min(different, ColumnProfile::max_different));
+    if (different > max_number_labels) return {false, reason};
+    // Fewer than two are refused where labels are checked.
+    if (target.constant()) return {true, reason};
+    const auto rows_of = [](const auto& label) { return label.second; };
+    const auto& [rarest, rows] = *std::ranges::min_element(target.different, {}, rows_of);
+    if (rows >= rows_of_a_label) return {true, reason};
+    return {false,
+            fmt::format("{}, {} in {} of {} rows", reason, in_comment(rarest), rows, profile.rows)};
 }
 
 /// The columns that a network can read, and why not the others.

@@ -20,7 +20,7 @@ void add_cell(ColumnProfile& column, const std::string& cell, char separator, do
         column.counts = false;
         return;
     }
-    if (column.different.size() <= ColumnProfile::max_different) column.different.insert(cell);
+    if (column.different.size() <= ColumnProfile::max_different) ++column.different[cell];
     const auto number = csv_number(cell, separator);
     if (!number) {
         if (column.texts++ == 0) column.text = cell;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,8 +17,9 @@ struct ColumnProfile {
     std::string text;          ///< The first of them.
     bool whole = true;         ///< All numbers are whole.
     bool counts = true;        ///< Each number is one more than that of the row before.
-    /// The different cells, until there are more than max_different.
-    std::set<std::string> different;
+    /// The different cells and in how many rows they stand, until there are more than
+    /// max_different.
+    std::map<std::string, std::int64_t> different;
 
     static constexpr std::size_t max_different = 1000;
     [[nodiscard]] bool numeric() const { return texts == 0; }

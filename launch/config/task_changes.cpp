@@ -13,12 +13,23 @@ namespace {
 
 constexpr const char* changes_key = "changes";
 
-/// The first task with what is other in its place; a task of another type is all that is given.
-Json merged(const Json& task, const Json& other) {
-    Json result = first_task(task);
-    if (other.contains("type") && other.at("type") != result.value("type", Json())) return other;
-    result.merge_patch(other);
+/// A section with what is other in its place: null takes a key away, and a section of another type
+/// is all that is given.
+Json merged_section(const Json& section, const Json& other) {
+    if (!section.is_object() || !other.is_object()) return other;
+    if (other.contains("type") && other.at("type") != section.value("type", Json())) return other;
+    Json result = section;
+    for (const auto& [key, value] : other.items())
+        if (value.is_null())
+            result.erase(key);
+        else
+            result[key] = result.contains(key) ? merged_section(result.at(key), value) : value;
     return result;
+}
+
+/// The first task with what is other in its place.
+Json merged(const Json& task, const Json& other) {
+    return merged_section(first_task(task), other);
 }
 
 /// Refuses what belongs to the run, not to one of its tasks.

@@ -6,8 +6,10 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <variant>
 
 #include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/engine/network/blueprint.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -114,6 +116,32 @@ constexpr std::array dependences{
                }},
 };
 
+/// Keys of genome.type "neat" that are read of some layers of neurons alone.
+struct LayerDependence {
+    std::string_view key;
+    bool Neurons::*read;
+    std::string_view why;
+};
+constexpr std::string_view no_plastic = "no layer of the network has \"plastic\": true";
+constexpr std::array layer_dependences{
+    LayerDependence{"time_constant", &Neurons::continuous,
+                    "no layer of the network has \"continuous\": true"},
+    LayerDependence{"learning_rate", &Neurons::plastic, no_plastic},
+    LayerDependence{"rule", &Neurons::plastic, no_plastic},
+    LayerDependence{"plastic_rate", &Neurons::plastic, no_plastic},
+    LayerDependence{"plastic_toggle_rate", &Neurons::plastic, no_plastic},
+};
+
+bool has_layer(const Blueprint& network, bool Neurons::*wanted) {
+    const auto is_wanted = [&](const AnyLayer& layer) {
+        const auto* neurons = std::get_if<Neurons>(&layer.variant());
+        return neurons != nullptr && neurons->*wanted;
+    };
+    return is_wanted(network.head) || std::ranges::any_of(network.slots, [&](const auto& slot) {
+               return slot && is_wanted(slot->layer);
+           });
+}
+
 /// Keys of an object that are set to something else than by default, those of objects in it, too.
 /// @param whole the default of the object, whose keys come before defaults of their own; or null.
 void find_changed(const Schema& schema, const Json& node, const Json* whole, const Json& values,
@@ -127,7 +155,9 @@ void find_changed(const Schema& schema, const Json& node, const Json* whole, con
         const bool given = whole != nullptr && whole->contains(key);
         const Json* usual = given ? &whole->at(key) : schema.default_of(*own);
         if (value.is_object()) {
-            find_changed(schema, *own, usual, value, name, dependence, changed);
+            Dependence inner = dependence;
+            inner.only = {};  // All of what is chosen.
+            find_changed(schema, *own, usual, value, name, inner, changed);
         } else if (usual != nullptr ? value != *usual : !value.empty()) {
             changed.push_back(name);
         }
@@ -136,19 +166,30 @@ void find_changed(const Schema& schema, const Json& node, const Json* whole, con
 
 }  // namespace
 
-std::vector<std::string> vain_settings(const ResolvedConfig& config, const Schema& schema) {
+std::vector<std::string> vain_settings(const ResolvedConfig& config, const Schema& schema,
+                                       const Blueprint& founder) {
+    const Json& json = *config.effective;
     std::vector<std::string> notes;
-    for (const Dependence& dependence : dependences) {
-        if (!config.effective->contains(dependence.section)) continue;
-        const std::string why = dependence.unread(*config.effective);
-        if (why.empty()) continue;
+    const auto note = [&](const Dependence& dependence, std::string_view why) {
         const std::string section(dependence.section);
         std::vector<std::string> changed;
-        find_changed(schema, schema.root().at("properties").at(section), nullptr,
-                     config.effective->at(section), section, dependence, changed);
+        find_changed(schema, schema.root().at("properties").at(section), nullptr, json.at(section),
+                     section, dependence, changed);
         if (!changed.empty())
             notes.push_back(fmt::format("{} {} nothing: {}", joined(changed),
                                         changed.size() == 1 ? "does" : "do", why));
+    };
+    for (const Dependence& dependence : dependences) {
+        if (!json.contains(dependence.section)) continue;
+        const std::string why = dependence.unread(json);
+        if (!why.empty()) note(dependence, why);
+    }
+    if (!json.contains("genome") || text_at(json, "genome", "type") != "neat") return notes;
+    for (const LayerDependence& each : layer_dependences) {
+        // A rate of 0 asks for nothing.
+        const bool asks = json.at("genome").value(each.key, Json()) != Json(0.0);
+        if (asks && !has_layer(founder, each.read))
+            note({"genome", each.key, "", nullptr}, each.why);
     }
     return notes;
 }

@@ -50,6 +50,16 @@ CLI::Validator nonnegative_number() {
     return finite("0 or a number above it", true);
 }
 
+CLI::Validator positive_share() {
+    return CLI::Validator(
+        [](std::string& text) {
+            const double value = std::strtod(text.c_str(), nullptr);
+            return value > 0.0 && value <= 1.0 ? std::string()
+                                               : text + " is not above 0 and at most 1";
+        },
+        "FLOAT in (0 - 1]");
+}
+
 void check_numbers(CLI::App& command) {
     for (CLI::Option* option : command.get_options()) {
         const std::string type = option->get_type_name();

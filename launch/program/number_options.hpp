@@ -10,6 +10,8 @@ namespace cambrian::launch {
 [[nodiscard]] CLI::Validator positive_number();
 /// 0 or above, and finite.
 [[nodiscard]] CLI::Validator nonnegative_number();
+/// Above 0 and at most 1.
+[[nodiscard]] CLI::Validator positive_share();
 
 /// Why a text is no whole number in decimals, or an empty text: for options whose kind of value
 /// has a name of its own.

@@ -1,5 +1,6 @@
 #include "cambrian/launch/config/training_reader.hpp"
 #include "cambrian/launch/program/command_line.hpp"
+#include "cambrian/launch/program/number_options.hpp"
 
 // Options of the commands of the room launch/commands/runs.
 namespace cambrian::launch {
@@ -164,7 +165,7 @@ void CommandLine::add_adaptation() {
                    "Of what was before a change: then it counts as recovered; losses by its "
                    "inverse")
         ->capture_default_str()
-        ->check(CLI::Range(0.0, 1.0));
+        ->check(positive_share());
     sub.add_flag("--json", adaptation_.json, "Print JSON");
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double width = 760.0;
 constexpr double height = 280.0;
-constexpr double left = 64.0;
+constexpr double least_left = 64.0;
 constexpr double right = 16.0;
 constexpr double top = 8.0;
 constexpr double bottom = 40.0;
@@ -57,7 +57,10 @@ class Axis {
     [[nodiscard]] double place(double value) const {
         return first_ + (last_ - first_) * (value - low_) / (high_ - low_);
     }
+    /// Where its least number stands in the picture.
+    [[nodiscard]] double first() const { return first_; }
     [[nodiscard]] const std::vector<double>& ticks() const { return ticks_; }
+    [[nodiscard]] std::string text(double tick) const { return number_text(tick, step_); }
 
   private:
     double first_;
@@ -140,16 +143,26 @@ void draw(std::string& text, const Band& band, const Axis& across, const Axis& u
                    corners, band.colour, escaped(band.name));
 }
 
+/// Room for the numbers beside the upward axis, and for its title.
+double left_of(const Chart& chart, const Axis& up) {
+    std::size_t longest = 0;
+    for (const double tick : up.ticks()) longest = std::max(longest, up.text(tick).size());
+    const double title = chart.y_title.empty() ? 10.0 : 24.0;
+    return std::max(least_left, title + 6.5 * static_cast<double>(longest));
+}
+
 void draw_axes(std::string& text, const Chart& chart, const Axis& across, const Axis& up) {
+    const double left = across.first();
     for (const double tick : up.ticks())
         fmt::format_to(std::back_inserter(text),
                        "<path d='M{} {:.1f}H{}' class='grid'/><text x='{}' y='{:.1f}' "
-                       "text-anchor='end'>{:.4g}</text>\n",
-                       left, up.place(tick), width - right, left - 6, up.place(tick) + 4, tick);
+                       "text-anchor='end'>{}</text>\n",
+                       left, up.place(tick), width - right, left - 6, up.place(tick) + 4,
+                       up.text(tick));
     for (const double tick : across.ticks())
         fmt::format_to(std::back_inserter(text),
-                       "<text x='{:.1f}' y='{}' text-anchor='middle'>{:.6g}</text>\n",
-                       across.place(tick), height - bottom + 16, tick);
+                       "<text x='{:.1f}' y='{}' text-anchor='middle'>{}</text>\n",
+                       across.place(tick), height - bottom + 16, across.text(tick));
     fmt::format_to(std::back_inserter(text),
                    "<text x='{}' y='{}' text-anchor='middle'>{}</text>\n"
                    "<path d='M{} {}V{}H{}' class='axis'/>\n",
@@ -210,21 +223,26 @@ Chart stacked(std::string title, std::string x_title, const std::vector<double>&
     return chart;
 }
 
+std::string number_text(double value, double step) {
+    const auto place = [](double number) { return std::floor(std::log10(std::abs(number))); };
+    const double digits = value == 0.0 ? 1.0 : 1.0 + place(value) - place(step);
+    return fmt::format("{:.{}g}", value, static_cast<int>(std::clamp(digits, 6.0, 17.0)));
+}
+
 std::string svg(const Chart& chart) {
-    Axis across(left, width - right);
     Axis up(height - bottom, top);
-    for (const Line& line : chart.lines) {
-        across.see(line.x);
-        up.see(line.y);
-    }
+    for (const Line& line : chart.lines) up.see(line.y);
     for (const Band& band : chart.bands) {
-        across.see(band.x);
         up.see(band.low);
         up.see(band.high);
     }
-    if (across.empty() || up.empty()) return "";
-    across.finish(true);
+    if (up.empty()) return "";
     up.finish(false);
+    Axis across(left_of(chart, up), width - right);
+    for (const Line& line : chart.lines) across.see(line.x);
+    for (const Band& band : chart.bands) across.see(band.x);
+    if (across.empty()) return "";
+    across.finish(true);
     std::string text;
     draw_axes(text, chart, across, up);
     for (const Band& band : chart.bands) draw(text, band, across, up);

@@ -53,6 +53,9 @@ struct LegendEntry {
 [[nodiscard]] Chart stacked(std::string title, std::string x_title, const std::vector<double>& x,
                             const std::vector<Line>& parts);
 
+/// A number with as many digits as tell it from others that are `step` away, six at least.
+[[nodiscard]] std::string number_text(double value, double step);
+
 /// Empty where nothing has a point that is finite. More than a few thousand points of a line are
 /// thinned: of neighbours that share a column of the picture, the lowest and highest stay.
 [[nodiscard]] std::string svg(const Chart& chart);

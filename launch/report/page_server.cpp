@@ -1,8 +1,13 @@
 #include "cambrian/launch/report/page_server.hpp"
 
 #include <httplib.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -14,6 +19,101 @@
 #include "cambrian/engine/core/error.hpp"
 
 namespace cambrian::launch {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+/// Who is slower is left, so that others have their turn.
+constexpr std::chrono::seconds longest_request{5};
+constexpr std::chrono::seconds longest_answer{20};
+/// How soon a server that ends is noticed.
+constexpr std::chrono::milliseconds pause{100};
+constexpr std::size_t largest_request = std::size_t{64} << 10U;
+constexpr std::size_t threads = 16;
+
+/// A connection whose request has so many bytes and takes so long, at most. httplib's own bounds
+/// each wait, not how many there are.
+class Connection final : public httplib::Stream {
+  public:
+    Connection(socket_t socket, const std::atomic<bool>& ending)
+        : socket_(socket), ending_(ending) {}
+    ~Connection() override {
+        ::shutdown(socket_, SHUT_RDWR);
+        ::close(socket_);
+    }
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    [[nodiscard]] bool is_readable() const override {
+        return begin_ < end_ || ready(POLLIN, longest_request);
+    }
+    [[nodiscard]] bool is_writable() const override { return ready(POLLOUT, longest_answer); }
+    ssize_t read(char* bytes, std::size_t size) override {
+        if (begin_ == end_ && !fill()) return -1;
+        const std::size_t count = std::min(size, end_ - begin_);
+        std::copy_n(buffer_.data() + begin_, count, bytes);
+        begin_ += count;
+        return static_cast<ssize_t>(count);
+    }
+    ssize_t write(const char* bytes, std::size_t size) override {
+        if (!is_writable()) return -1;
+        return ::send(socket_, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    // Nobody asks who it is.
+    void get_remote_ip_and_port(std::string& /*ip*/, int& /*port*/) const override {}
+    void get_local_ip_and_port(std::string& /*ip*/, int& /*port*/) const override {}
+    [[nodiscard]] socket_t socket() const override { return socket_; }
+
+  private:
+    /// Whether it may be read from or written to, before it has lasted so long.
+    [[nodiscard]] bool ready(short what, std::chrono::seconds longest) const {
+        while (!ending_ && Steady::now() - begun_ < longest) {
+            pollfd waited{.fd = socket_, .events = what, .revents = 0};
+            if (::poll(&waited, 1, static_cast<int>(pause.count())) > 0) return true;
+        }
+        return false;
+    }
+    /// Reads on; false at errors and bounds. At the end of a request there is nothing more.
+    bool fill() {
+        if (received_ >= largest_request || !ready(POLLIN, longest_request)) return false;
+        const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+        begin_ = 0;
+        end_ = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+        received_ += end_;
+        return got >= 0;
+    }
+
+    socket_t socket_;
+    const std::atomic<bool>& ending_;
+    Steady::time_point begun_ = Steady::now();
+    std::array<char, 4096> buffer_{};
+    std::size_t begin_ = 0;
+    std::size_t end_ = 0;
+    std::size_t received_ = 0;
+};
+
+/// One request for each connection.
+class BoundedServer final : public httplib::Server {
+  public:
+    /// Connections that are open end soon.
+    void end() {
+        ending_ = true;
+        stop();
+    }
+
+  private:
+    bool process_and_close_socket(socket_t socket) override {
+        Connection connection(socket, ending_);
+        bool closed = false;
+        // A header of two thousand ranges would be answered by as many parts.
+        return process_request(connection, true, closed,
+                               [](httplib::Request& request) { request.ranges.clear(); });
+    }
+
+    std::atomic<bool> ending_ = false;
+};
+
+}  // namespace
 
 bool is_this_host(std::string_view host) {
     if (host == "localhost" || host == "::1") return true;
@@ -30,7 +130,7 @@ std::string_view host_of(std::string_view header) {
 }
 
 struct PageServer::State {
-    httplib::Server server;
+    BoundedServer server;
     std::thread thread;
     int port = 0;
     std::atomic<bool> asked = false;
@@ -39,7 +139,7 @@ struct PageServer::State {
     std::uint64_t version = 0;
 
     ~State() {
-        server.stop();
+        server.end();
         if (thread.joinable()) thread.join();
     }
     void answer(const httplib::Request& request, httplib::Response& response, bool this_host_only);
@@ -88,10 +188,7 @@ PageServer::PageServer(const std::string& address, int port) : state_(std::make_
         const int yes = 1;
         setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     });
-    server.new_task_queue = [] { return new httplib::ThreadPool(4); };
-    server.set_read_timeout(2);
-    server.set_write_timeout(5);
-    server.set_keep_alive_timeout(1);
+    server.new_task_queue = [] { return new httplib::ThreadPool(threads); };
     server.set_payload_max_length(1024);
     const bool this_host_only = is_this_host(address);
     server.set_pre_routing_handler(

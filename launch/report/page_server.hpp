@@ -14,7 +14,8 @@ namespace cambrian::launch {
 
 /// Serves one page: "/" is it, "/version" a number that changes with it. All other requests are
 /// refused, and, on an address of this host alone, those that name another host: a page of somebody
-/// else that has its name point here reads nothing (DNS rebinding).
+/// else that has its name point here reads nothing (DNS rebinding). Whoever is slow or sends much
+/// is left: a connection has one request.
 class PageServer {
   public:
     /// Listens until it is destroyed. Throws ConfigError where address or port cannot be had.

@@ -43,28 +43,33 @@ std::vector<double> sorted_finite(const std::vector<double>& values) {
     return sorted;
 }
 
-/// Cuts off what lies so far below the best that nothing else could be told apart, such as the mean
-/// of a generation in which one network answers with huge numbers; says so as HTML.
+/// Cuts off where mean and worst lie so far below the best that nothing else could be told apart,
+/// as in a generation in which one network answers with huge numbers; says so as HTML. All of the
+/// other lines is drawn.
 /// @param chart of fitness.
-/// @param loss whether a reader sees the numbers as losses.
-std::string cut_off(Chart& chart, bool loss) {
+std::string cut_off(Chart& chart) {
+    const auto may_go = [](const Line& line) {
+        return line.name == "mean" || line.name == "worst";
+    };
     double top = -std::numeric_limits<double>::infinity();
     double base = std::numeric_limits<double>::infinity();
     for (const Line& line : chart.lines)
-        if (const auto sorted = sorted_finite(line.y); !sorted.empty()) {
+        if (const auto sorted = sorted_finite(line.y); !may_go(line) && !sorted.empty()) {
             top = std::max(top, sorted.back());
-            if (line.name != "mean" && line.name != "worst")
-                base = std::min(base, quantile_of(sorted, 0.1));
+            base = std::min(base, sorted.front());
         }
+    // A best that hardly moves says nothing of how far the mean may be: its size does.
+    const double span = std::max({top - base, std::abs(top), std::abs(base)});
+    if (!std::isfinite(span) || span == 0.0) return "";
     for (const Line& line : chart.lines)
         if (line.name == "mean")
             if (const auto sorted = sorted_finite(line.y);
-                !sorted.empty() && top - quantile_of(sorted, 0.25) < 100.0 * (top - base))
+                !sorted.empty() && top - quantile_of(sorted, 0.25) < 100.0 * span)
                 base = std::min(base, quantile_of(sorted, 0.25));
-    const double lowest = base - 4.0 * (top - base);
+    const double lowest = base - 4.0 * std::max(span, top - base);
     std::size_t cut = 0;
-    if (base < top)
-        for (Line& line : chart.lines)
+    for (Line& line : chart.lines)
+        if (may_go(line))
             for (double& y : line.y)
                 if (y < lowest) {
                     y = std::numeric_limits<double>::quiet_NaN();
@@ -72,8 +77,8 @@ std::string cut_off(Chart& chart, bool loss) {
                 }
     std::erase_if(chart.lines, [](const Line& line) { return sorted_finite(line.y).empty(); });
     return cut == 0 ? std::string()
-                    : fmt::format("<p>{} {} {:.3g} are not drawn.</p>\n", cut,
-                                  loss ? "losses above" : "numbers below", loss ? -lowest : lowest);
+                    : fmt::format("<p>{} numbers below {} are not drawn.</p>\n", cut,
+                                  number_text(lowest, (top - lowest) / 10.0));
 }
 
 std::string losses_chart(const RunData& run, const Findings& findings) {
@@ -96,10 +101,9 @@ std::string losses_chart(const RunData& run, const Findings& findings) {
                                    false,
                                    true});
         }
-    const std::string cut = cut_off(chart, true);
     for (Line& line : chart.lines)
         for (double& y : line.y) y = -y;
-    return svg(chart) + cut;
+    return svg(chart);
 }
 
 std::string losses_table(const Findings& findings) {
@@ -138,7 +142,7 @@ std::string fitness_html(const RunData& run) {
     add(chart, run, "worst", 6);
     add(chart, run, "validated", 1, true);
     if (run.status) add_last(chart, run, "tested", run.status->tested, 3);
-    const std::string cut = cut_off(chart, false);
+    const std::string cut = cut_off(chart);
     return svg(chart) + cut;
 }
 

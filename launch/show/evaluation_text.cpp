@@ -95,16 +95,6 @@ struct Measure {
     std::function<std::optional<double>(const EvaluatedNetwork&)> of;
 };
 
-std::optional<double> sample_deviation(const EvaluatedNetwork& network) {
-    if (!network.evaluation || network.evaluation->per_sample.size() < 2) return std::nullopt;
-    const std::vector<double>& samples = network.evaluation->per_sample;
-    double mean = 0.0;
-    for (const double sample : samples) mean += sample / static_cast<double>(samples.size());
-    double variance = 0.0;
-    for (const double sample : samples) variance += (sample - mean) * (sample - mean);
-    return std::sqrt(variance / static_cast<double>(samples.size()));
-}
-
 std::vector<Measure> measures_of(const EvaluationTable& table) {
     std::vector<Measure> measures;
     measures.push_back({"fitness", true, [](const EvaluatedNetwork& network) {
@@ -112,7 +102,11 @@ std::vector<Measure> measures_of(const EvaluationTable& table) {
                                        ? std::optional<double>(network.evaluation->fitness)
                                        : std::nullopt;
                         }});
-    measures.push_back({"sample deviation", std::nullopt, sample_deviation});
+    measures.push_back({"sample deviation", std::nullopt, [](const EvaluatedNetwork& network) {
+                            return network.evaluation
+                                       ? sample_deviation(network.evaluation->per_sample)
+                                       : std::nullopt;
+                        }});
     if (!table.truth) {
         measures.push_back(
             {"accuracy", true, [](const EvaluatedNetwork& network) { return network.accuracy; }});
@@ -245,6 +239,14 @@ Json network_json(const EvaluationTable& table, const EvaluatedNetwork& network)
 }
 
 }  // namespace
+
+std::optional<double> sample_deviation(std::span<const double> values) {
+    if (values.size() < 2) return std::nullopt;
+    const double mean = evolve::mean_value(values);
+    double squares = 0.0;
+    for (const double value : values) squares += (value - mean) * (value - mean);
+    return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
 
 std::string metrics_text(const evolve::Truth& truth, const evolve::Answers& answers) {
     if (truth.targets.empty()) return "  no row counts: there are no metrics\n";

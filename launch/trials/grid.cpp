@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "cambrian/engine/core/error.hpp"
@@ -26,6 +27,27 @@ std::vector<std::string> values_of(const std::string& text) {
             values.back() += c;
     }
     return values;
+}
+
+/// Bytes of the name of a file.
+constexpr std::size_t longest_name = 255;
+
+/// FNV-1a (Fowler, Noll and Vo), which other programs compute in a line, too.
+std::uint64_t fnv1a(const std::string& text) {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    for (const char letter : text)
+        hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+    return hash;
+}
+
+/// @param folder that the name would have.
+std::string folder_with_hash(const std::string& folder, const std::string& name) {
+    const std::string end = fmt::format("-{:016x}", fnv1a(name));
+    std::size_t kept = std::min(folder.size(), longest_name - end.size());
+    // Not within a character.
+    while (kept < folder.size() && (static_cast<unsigned char>(folder[kept]) & 0xC0) == 0x80)
+        --kept;
+    return folder.substr(0, kept) + end;
 }
 
 Dimension dimension_of(const std::string& text) {
@@ -76,6 +98,23 @@ std::string name_of(const std::vector<Dimension>& dimensions, const Point& point
     for (std::size_t i = 0; i < point.size(); ++i)
         name += fmt::format("{}{}={}", i == 0 ? "" : ",", dimensions[i].key, point[i]);
     return name;
+}
+
+std::vector<std::string> folders_of(const std::vector<Dimension>& dimensions,
+                                    const std::vector<Point>& points) {
+    std::vector<std::string> folders;
+    std::map<std::string, int> uses;
+    for (const Point& point : points) {
+        std::string folder = name_of(dimensions, point);
+        for (char& letter : folder)
+            letter = letter == '/' || letter == '{' || letter == '}' ? '-' : letter;
+        ++uses[folder];
+        folders.push_back(std::move(folder));
+    }
+    for (std::size_t i = 0; i < points.size(); ++i)
+        if (folders[i].size() > longest_name || uses[folders[i]] > 1)
+            folders[i] = folder_with_hash(folders[i], name_of(dimensions, points[i]));
+    return folders;
 }
 
 }  // namespace cambrian::launch

@@ -20,5 +20,10 @@ using Point = std::vector<std::string>;
 [[nodiscard]] std::vector<Point> points_of(const std::vector<Dimension>& dimensions);
 /// "population.size=64,mutation.weight_power=0.5"
 [[nodiscard]] std::string name_of(const std::vector<Dimension>& dimensions, const Point& point);
+/// A folder for each point, all different: its name, with '-' for each slash (none is in a name of
+/// a file) and brace (it would be a key). A name that is too long for a file, or that others have
+/// too, ends with a hash of the whole name. cambrian_read.py knows this rule, too.
+[[nodiscard]] std::vector<std::string> folders_of(const std::vector<Dimension>& dimensions,
+                                                  const std::vector<Point>& points);
 
 }  // namespace cambrian::launch

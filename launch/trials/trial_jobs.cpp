@@ -22,13 +22,18 @@ class TrialReporter final : public distributed::Reporter {
     using Warn = std::function<void(const std::string& text)>;
     explicit TrialReporter(Warn warn) : warn_(std::move(warn)) {}
     void started(const distributed::Experiment&, const std::vector<std::string>&,
-                 std::uint64_t) override {}
+                 std::uint64_t) override {
+        started_ = true;
+    }
     void progressed(std::uint64_t, std::uint64_t, std::uint64_t) override {}
     void generation_done(const distributed::GenerationReport&) override {}
     void warning(const std::string& text) override { warn_(text); }
+    /// Whether the files of an earlier try have been read.
+    [[nodiscard]] bool has_started() const { return started_; }
 
   private:
     Warn warn_;
+    bool started_ = false;
 };
 
 }  // namespace
@@ -134,12 +139,17 @@ distributed::RunResult TrialJobs::evolve(const distributed::Experiment& experime
     };
     try {
         return start();
+    } catch (const OutputError&) {
+        throw;
     } catch (const InputError& error) {
         // Its files were not synced: a host that went down may have left anything.
-        if (!std::filesystem::exists(experiment.directory)) throw;
-        warn(seed, fmt::format("{}; the run begins anew", error.what()));
+        if (reporter.has_started() || !std::filesystem::exists(experiment.directory)) throw;
+        const std::filesystem::path aside = experiment.directory.string() + ".damaged";
+        std::filesystem::remove_all(aside);
+        std::filesystem::rename(experiment.directory, aside);
+        warn(seed, fmt::format("{}; it lies in {} now, and the run begins anew", error.what(),
+                               aside.string()));
     }
-    std::filesystem::remove_all(experiment.directory);
     return start();
 }
 

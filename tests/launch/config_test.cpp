@@ -244,6 +244,23 @@ TEST(Config, ExpandsEnvironmentAndSeed) {
                 testing::HasSubstr("without \"}\""));
 }
 
+TEST(Config, DollarsAndBracesMayStandForThemselves) {
+    Json config = minimal();
+    const auto environment = [](const std::string& name) {
+        return name == "NAME" ? std::optional<std::string>("me") : std::nullopt;
+    };
+    const auto name_of = [&](const std::string& text) {
+        config["run"] = {{"name", text}, {"seed", 7}, {"directory", "runs"}};
+        return resolved(config, {}, environment).effective->at("run").at("name").get<std::string>();
+    };
+    EXPECT_EQ(name_of("${$}{NAME} ${{}seed} {seed} ${NAME} $$ {x}"), "${NAME} {seed} 7 me $$ {x}");
+    for (const char* text : {"", "${NAME}", "{seed}", "${seed}", "$${{{seed}}}", "${$}", "${{}",
+                             "${", "{seed", "plain {name} $"}) {
+        EXPECT_EQ(name_of("x" + unexpanded(text)), std::string("x") + text);
+    }
+    EXPECT_EQ(unexpanded("plain {name} $"), "plain {name} $");
+}
+
 distributed::Experiment experiment(const Json& json, const std::vector<std::string>& overrides) {
     return make_experiment(resolved(json, overrides), Schema(), evolve::standard_tasks());
 }
@@ -295,6 +312,15 @@ TEST(Experiment, TheTaskChangesAsTheConfigSays) {
     // What a file says may be anything.
     const Json broken = Json::parse(R"({"type": "xor", "changes": [{"at": "x"}, 3]})");
     EXPECT_EQ(task_of_generation(broken, 5), broken);
+}
+
+TEST(Experiment, APartOfATaskOfAnotherTypeHasItsOwnKeys) {
+    const Json json = Json::parse(R"({"task": {"type": "dataset", "source": {"type": "blobs"},
+        "loss": {"type": "cross_entropy"}, "changes": [
+        {"at": 2, "task": {"source": {"type": "spirals"}, "loss": {"gradient": null}}}]}})");
+    const Json changed = task_of_generation(resolved(json, {}).effective->at("task"), 2);
+    EXPECT_EQ(changed.at("source"), Json::parse(R"({"type": "spirals"})"));
+    EXPECT_EQ(changed.at("loss").at("type"), "cross_entropy");
 }
 
 TEST(Experiment, AnotherTypeOfTaskHasItsOwnKeys) {
@@ -385,6 +411,31 @@ TEST(Experiment, KeysThatNothingReadsAreTold) {
              {"selection.tournament_size=9", "selection.type=tournament"},
              {"islands.every=7", "islands.count=2"}})
         EXPECT_TRUE(notes(read).empty()) << read.front();
+}
+
+TEST(Experiment, GenesThatNoLayerReadsAreTold) {
+    const auto notes = [](const std::string& layer, const std::vector<std::string>& settings) {
+        const Json json = Json::parse(R"({"task": {"type": "cart_pole"}, "network": {"layers": [)" +
+                                      layer + R"(]}, "genome": {"type": "neat"}})");
+        return experiment(json, settings).notes;
+    };
+    using testing::ElementsAre;
+    const std::string plain = R"({"type": "neurons"})";
+    const std::string plastic = R"({"type": "neurons", "plastic": true})";
+    const std::string continuous = R"({"type": "neurons", "continuous": true})";
+    EXPECT_THAT(notes(plain, {}), ElementsAre());
+    EXPECT_THAT(notes(plain, {"genome.plastic_rate=0"}), ElementsAre()) << "as it is";
+    EXPECT_THAT(notes(continuous, {"genome.plastic_rate=0.5", "genome.rule.power=1"}),
+                ElementsAre("genome.rule.power does nothing: no layer of the network has "
+                            "\"plastic\": true",
+                            "genome.plastic_rate does nothing: no layer of the network has "
+                            "\"plastic\": true"));
+    EXPECT_THAT(notes(plastic, {"genome.time_constant.perturb_rate=0.5"}),
+                ElementsAre("genome.time_constant.perturb_rate does nothing: no layer of the "
+                            "network has \"continuous\": true"));
+    EXPECT_THAT(notes(plastic, {"genome.plastic_rate=0.5", "genome.rule.power=1"}), ElementsAre());
+    EXPECT_THAT(notes(continuous, {"genome.time_constant.perturb_rate=0.5"}), ElementsAre());
+    EXPECT_THAT(notes(plain, {"genome.delay_rate=0.5", "genome.largest_delay=3"}).size(), 2U);
 }
 
 TEST(Experiment, GivesFieldsToNewLayers) {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/launch/show/evaluation_text.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
 namespace cambrian::launch {
@@ -360,6 +361,21 @@ TEST_F(Evaluate, AdaptationIsToldWithinARun) {
     ASSERT_EQ(found.size(), 2U);
     EXPECT_EQ(found[1]["generation"], 4);
     EXPECT_EQ(run({"adaptation", place, "--change", "3"}).code, 2);
+    // Of a change before the first validation nothing is known; of the others all the same.
+    directory_.write("late/generations.csv",
+                     "generation,evaluations,best,validated,task\n0,4,1,,0\n1,8,2,,1\n"
+                     "2,12,3,5,1\n3,16,3,2,2\n4,20,4,6,2\n");
+    const std::vector<std::string> late{"adaptation", directory_.file("late"), "--measure",
+                                        "validated"};
+    const Result text = run(late);
+    ASSERT_EQ(text.code, 0) << text.err;
+    EXPECT_THAT(text.out, HasSubstr("  generation 1: not known (nothing is measured before it, or "
+                                    "from it to the next change)\n  generation 3: 5 before, 2 "));
+    const Json rest = Json::parse(run(with(late, {"--json"})).out);
+    ASSERT_EQ(rest.size(), 2U);
+    EXPECT_EQ(rest[0]["generation"], 1);
+    EXPECT_TRUE(rest[0].contains("before") && rest[0]["before"].is_null());
+    EXPECT_EQ(rest[1]["evaluations"], 8);
     EXPECT_EQ(run({"resume", place, "--set", "run.stop.generations=7"}).code, 0);
     EXPECT_EQ(run({"resume", place, "--set", "task.changes=[]"}).code, 2);
 }
@@ -382,6 +398,28 @@ TEST_F(Evaluate, ANetworkIsJudgedOnTheTaskOfItsGeneration) {
     const Json first =
         json_of({best, "--phase", "train", "--set", "task.episodes=50", "--set", "task.force=10"});
     EXPECT_NE(own["networks"][0]["fitness"], first["networks"][0]["fitness"]);
+}
+
+TEST_F(Evaluate, DeviationsAreThoseOfASample) {
+    EXPECT_DOUBLE_EQ(*sample_deviation(std::vector<double>{1.0, 2.0, 3.0, 4.0}),
+                     std::sqrt(5.0 / 3.0));
+    EXPECT_FALSE(sample_deviation(std::vector<double>{7.0}));
+    EXPECT_FALSE(sample_deviation({}));
+    const std::string place = directory_.file("sampled");
+    const std::string config = directory_.write(
+        "sampled.json", R"({"run": {"directory": ")" + place +
+                            R"(", "stop": {"generations": 1}}, "population": {"size": 6},
+        "network": {"layers": [{"type": "dense"}]}, "task": {"type": "pendulum", "steps": 20}})");
+    ASSERT_EQ(run({"evolve", config}).code, 0);
+    const std::vector<std::string> command{"evaluate", place + "/best.cmb", "--episodes"};
+    const Json json = Json::parse(run(with(command, {"3", "--json"})).out);
+    const auto samples = json["networks"][0]["samples"].get<std::vector<double>>();
+    ASSERT_EQ(samples.size(), 3U);
+    EXPECT_THAT(run(with(command, {"3"})).out,
+                HasSubstr(fmt::format(", deviation {:.6g}, from", *sample_deviation(samples))));
+    const std::string one = run(with(command, {"1"})).out;
+    EXPECT_THAT(one, HasSubstr("  1 samples: mean "));
+    EXPECT_THAT(one, testing::Not(HasSubstr("deviation")));
 }
 
 TEST_F(Evaluate, GraftsAreNetworks) {

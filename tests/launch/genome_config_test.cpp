@@ -127,10 +127,18 @@ TEST(GenomeConfig, RefusesWhatDoesNotFit) {
 
 TEST(GenomeConfig, MayDifferBetweenIslands) {
     const TemporaryDirectory directory;
-    const Result result =
-        run({"evolve", write_neat(directory), "--quiet", "--set", "islands.count=2", "--set",
-             "islands.overrides=[{}, {\"genome\": {\"type\": \"neat\", \"node_add_rate\": 0}}]"});
-    EXPECT_EQ(result.code, 0) << result.err;
+    // With the type of all or without it.
+    for (const std::string type : {"\"type\": \"neat\", ", ""}) {
+        const Result result =
+            run({"evolve", write_neat(directory), "--quiet", "--set",
+                 "run.directory=" + directory.file(type.empty() ? "without" : "with"), "--set",
+                 "islands.count=2", "--set",
+                 "islands.overrides=[{}, {\"genome\": {" + type + "\"node_add_rate\": 0}}]"});
+        EXPECT_EQ(result.code, 0) << result.err;
+    }
+    expect_refused(directory,
+                   {"islands.count=2", "islands.overrides=[{}, {\"genome\": {\"node_ad\": 0}}]"},
+                   "genome of type \"neat\"");
 }
 
 std::string write_hyperneat(const TemporaryDirectory& directory) {
@@ -184,7 +192,40 @@ TEST(GenomeConfig, EvolvesHyperneat) {
     EXPECT_GE(distributed::read_network(directory.file("second/best.cmb")).fitness,
               network.fitness);
     expect_hyperneat_refused(directory, {"network.initial=" + best, "network.layers=null"},
-                             "the CPPN of its substrate has 4 and 2");
+                             "it is no genotype");
+}
+
+TEST(GenomeConfig, KeepsGenotypesApartFromNetworks) {
+    const TemporaryDirectory directory;
+    // As many inputs and outputs as its networks have.
+    const std::string task = R"({"type": "parity", "bits": 4})";
+    const std::vector<std::string> alike{"task=" + task, R"(genome.substrate={"bias": false})"};
+    std::vector<std::string> arguments{"evolve", write_hyperneat(directory), "--quiet"};
+    for (const std::string& setting : alike) arguments.insert(arguments.end(), {"--set", setting});
+    const Result evolved = run(arguments);
+    ASSERT_EQ(evolved.code, 0) << evolved.err;
+    const std::string genotype = directory.file("run/best_genotype.cmb");
+    for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+             {"evaluate", genotype}, {"infer", genotype, "--input", "none.csv"}}) {
+        const Result result = run(command);
+        EXPECT_NE(result.code, 0);
+        EXPECT_THAT(result.err, AllOf(HasSubstr("best_genotype.cmb is a genotype"),
+                                      HasSubstr("give that network: the best.cmb")));
+    }
+    for (const std::string& initial : {genotype, directory.file("run")}) {
+        const std::string setting = "network.initial=" + initial;
+        expect_refused(directory, {"task=" + task, setting, "network.layers=null"},
+                       "it is a genotype (its run has genome.type \"hyperneat\"");
+        std::vector<std::string> again = arguments;
+        again.insert(again.end(), {"--dry-run", "--set", setting, "--set", "network.layers=null",
+                                   "--set", "run.directory=" + directory.file("second")});
+        const Result result = run(again);
+        EXPECT_EQ(result.code, 0) << result.err;
+    }
+    std::vector<std::string> settings = alike;
+    settings.insert(settings.end(),
+                    {"network.initial=" + directory.file("run/best.cmb"), "network.layers=null"});
+    expect_hyperneat_refused(directory, settings, "it is no genotype");
 }
 
 TEST(GenomeConfig, RefusesHyperneatThatDoesNotFit) {
@@ -201,6 +242,11 @@ TEST(GenomeConfig, RefusesHyperneatThatDoesNotFit) {
     refused("splice.mode=point", "genome.type is \"hyperneat\", which does not read it");
     refused("network.layers=[{\"type\": \"dense\"}]", "a CPPN draws the neurons");
     refused("learning.mode=baldwinian", "learning.mode");
+    refused("genome.plastic_rate=0.5", "genome.plastic_rate is set (genome.type is \"hyperneat\"");
+    refused("genome.plastic_toggle_rate=0.5", "genome.plastic_toggle_rate is set");
+    refused("genome.rule.power=0.5", "genome.rule is set");
+    refused("genome.learning_rate.power=0.5", "genome.learning_rate is set");
+    refused("genome.time_constant.perturb_rate=0.5", "genome.time_constant is set");
     expect_hyperneat_refused(
         directory,
         {"islands.count=2",

@@ -421,11 +421,65 @@ TEST_F(Infer, SequencesAreThoseThatWereLearnt) {
     for (std::size_t i = 0; i < 13; ++i) text += fmt::format("{}\n", p_[i]);
     const Result shorter = run({"infer", best, "--input", directory_.write("short.csv", text)});
     ASSERT_EQ(shorter.code, 0) << shorter.err;
-    EXPECT_THAT(shorter.err, HasSubstr("afresh with each, the last one has 4\n"));
-    EXPECT_EQ(shorter.out, result.out.substr(0, shorter.out.size()));
+    EXPECT_THAT(shorter.err,
+                HasSubstr("afresh with each, one reaches back over 5 rows that others answer\n"));
+    // A window that ends with the file answers what is left; the others as before.
+    text = "p\n";
+    for (std::size_t i = 4; i < 13; ++i) text += fmt::format("{}\n", p_[i]);
+    const Result last = run({"infer", best, "--input", directory_.write("last.csv", text)});
+    const auto of_shorter = cells(shorter.out);
+    ASSERT_EQ(of_shorter.size(), 14U);
+    for (std::size_t row = 1; row < of_shorter.size(); ++row)
+        EXPECT_EQ(of_shorter[row], row <= 9 ? answers[row] : cells(last.out)[row - 4]) << row;
+    // One that is shorter than a window is alone.
+    text = "p\n";
+    for (std::size_t i = 0; i < 4; ++i) text += fmt::format("{}\n", p_[i]);
+    const Result few = run({"infer", best, "--input", directory_.write("few.csv", text)});
+    EXPECT_THAT(few.err, HasSubstr("afresh with each, the last one has 4\n"));
+    EXPECT_EQ(few.out, result.out.substr(0, few.out.size()));
     const Result observed =
         run({"infer", best, "--observe", "--input", directory_.file("short.csv")});
     EXPECT_EQ(observed.out, shorter.out);
+}
+
+TEST_F(Infer, AnIdThatIsNoneIsToldByItsPlace) {
+    const std::string network = directory_.write("ids.json", R"({"network": {"input": [1],
+        "layers": [{"type": "embedding", "vocabulary": 5, "features": 3},
+                   {"type": "dense", "out": 2}]}})");
+    const std::string file = directory_.file("ids.cmb");
+    ASSERT_EQ(run({"convert", network, file}).code, 0);
+    const Result result =
+        run({"infer", file, "--raw", "--input", directory_.write("ids.csv", "id\n0\n4\n7\n-1\n")});
+    EXPECT_EQ(result.code, 3);
+    EXPECT_THAT(result.err, HasSubstr("ids.csv:4: column id holds 7, which is no id (the embedding "
+                                      "has 5 rows) use ids from 0 to 4"));
+}
+
+/// Of a window that reaches back, too, and where the last rows of a file have no goals.
+TEST_F(Infer, SequencesLieAsWhereANetworkIsEvaluated) {
+    for (const int ahead : {0, 1, 3}) {
+        const std::string best =
+            trained(fmt::format(R"({{"type": "table", "train": ["{0}"], "test": ["{0}"],
+                "inputs": ["p"], "targets": ["q"], "sequence_length": 8, "time_offset": {1}}})",
+                                directory_.file("rows.csv"), ahead),
+                    R"({"type": "rnn", "hidden": 3}, )", 2);
+        const Result result = run({"infer", best, "--input", directory_.file("rows.csv")});
+        ASSERT_EQ(result.code, 0) << result.err;
+        const auto answers = cells(result.out);
+        ASSERT_EQ(answers.size(), std::size_t{rows} + 1);
+        double lost = 0.0;
+        const auto with_goals = static_cast<std::size_t>(rows - ahead);
+        for (std::size_t i = 0; i < with_goals; ++i)
+            lost +=
+                std::pow(std::stod(answers[i + 1][0]) - q_[i + static_cast<std::size_t>(ahead)], 2);
+        const Result measured = run({"evaluate", best, "--phase", "test", "--metrics", "--json"});
+        ASSERT_EQ(measured.code, 0) << measured.err;
+        const auto json = nlohmann::json::parse(measured.out).at("networks").at(0);
+        EXPECT_NEAR(
+            lost / static_cast<double>(with_goals) / json.at("metrics").at("mse").get<double>(),
+            1.0, 1e-5)
+            << ahead;
+    }
 }
 
 }  // namespace

@@ -357,6 +357,19 @@ TEST_F(ModelConversion, ConfigsThatAskForMoreAreRefused) {
               "rope_gain is above 0"},
              {"rope_scaling", {{"rope_type", "llama3"}}, "has no number \"factor\""},
              {"rope_scaling", {{"type", "linear"}, {"factor", 0.5}}, "rope_factor is 1 or more"},
+             {"rope_scaling", {{"factor", 4}}, "positions has \"factor\" (known are rope_type"},
+             {"rope_scaling",
+              {{"rope_type", "default"}, {"type", "linear"}, {"factor", 4}},
+              "\"factor\" (known are rope_type, type, rope_theta, as its type is \"default\")"},
+             {"rope_parameters",
+              {{"full_attention", {{"rope_theta", 100}}}},
+              "positions has \"full_attention\""},
+             {"rope_parameters", {{"rope_theta", "500"}}, "has no number \"rope_theta\""},
+             {"rope_parameters",
+              {{"rope_theta", 100}, {"partial_rotary_factor", 0.5}},
+              "\"partial_rotary_factor\" is 0.5 (computed here is 1)"},
+             {"partial_rotary_factor", 0.5, "\"partial_rotary_factor\" is 0.5"},
+             {"rope_interleaved", true, "\"rope_interleaved\" is true (computed here is false)"},
              {"tie_word_embeddings", 1, "\"tie_word_embeddings\" is 1 (it is true or false)"},
              {"model_type", "bert", "is of the type \"bert\" (known are llama, mistral"},
              {"num_attention_heads", 3, "heads"}}) {
@@ -369,9 +382,17 @@ TEST_F(ModelConversion, ConfigsThatAskForMoreAreRefused) {
         EXPECT_THAT(fails(3, {path("out"), path("again.cmb")}), HasSubstr(c.text)) << c.key;
     }
     config["new_setting"] = 3;
+    config["rope_new_setting"] = 3;
+    config["partial_rotary_factor"] = 1.0;
+    config["rope_scaling"] = {{"rope_type", "linear"}, {"type", "yarn"}, {"factor", 2}};
     directory_.write("out/config.json", config.dump());
     EXPECT_THAT(convert({path("out"), path("again.cmb")}).out,
-                HasSubstr("keys not read: new_setting"));
+                HasSubstr("keys not read: new_setting, partial_rotary_factor, rope_new_setting"));
+    config["rope_parameters"] = {{"rope_type", "linear"}, {"factor", 4}};
+    directory_.write("out/config.json", config.dump());
+    EXPECT_THAT(fails(3, {path("out"), path("again.cmb")}), HasSubstr("\"rope_scaling\" differ"));
+    config.erase("rope_parameters");
+    directory_.write("out/config.json", config.dump());
     EXPECT_THAT(fails(3, {path("out"), path("again.cmb"), "--family", "qwen"}),
                 HasSubstr("is of the type \"llama\" (that is --family llama)"));
     EXPECT_THAT(fails(2, {path("out"), path("again.cmb"), "--heads", "4"}),

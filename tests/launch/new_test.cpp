@@ -113,6 +113,24 @@ TEST_F(New, TheSameConfigTrains) {
     EXPECT_GE(json::parse(result.out)["networks"][0]["metrics"]["accuracy"].get<double>(), 0.95);
 }
 
+TEST_F(New, NamesMayLookLikeWhatAConfigReplaces) {
+    std::string text = "{seed},${NOT_SET},{name},kind\n";
+    for (int row = 0; row < 60; ++row)
+        text += fmt::format("{:.2f},{:.2f},{:.2f},{}\n", noise(row, 12.9), noise(row, 7.8),
+                            noise(row, 3.7), row % 2 == 0 ? "even" : "odd");
+    const std::string csv = directory_.write("{seed} of ${NOT_SET}.csv", text);
+    const std::string config = config_of({"--csv", csv, "--target", "kind"});
+    const std::string place = directory_.file("run");
+    const Result result = run({"evolve", config, "-q", "--set", "run.directory=" + place, "--set",
+                               "run.stop.generations=1"});
+    EXPECT_EQ(result.code, 0) << result.err;
+    const Result resumed = run({"resume", place, "-q", "--set", "run.stop.generations=2"});
+    EXPECT_EQ(resumed.code, 0) << resumed.err;
+    const Result inspected = run({"inspect", best()});
+    for (const char* column : {"{seed}", "${NOT_SET}", "{name}"})
+        EXPECT_THAT(inspected.out, HasSubstr(column));
+}
+
 TEST_F(New, NumbersArePredictedBetterThanByALine) {
     std::string text = "x,z,y\n";
     for (int row = 0; row < 300; ++row) {
@@ -167,6 +185,9 @@ TEST_F(New, WhatTheTargetIsDecides) {
     EXPECT_EQ(mode("01"), "classification");
     EXPECT_EQ(mode("ab"), "classification");
     EXPECT_EQ(mode("01", {"--mode", "regression"}), "regression");
+    // Each number has to stand in five rows, whatever the others do.
+    EXPECT_EQ(mode("000000000112"), "classification");
+    EXPECT_EQ(mode("00000000000012"), "regression");
     EXPECT_EQ(mode("01", {"--time-offset", "1"}), "regression");
 }
 

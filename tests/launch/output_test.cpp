@@ -148,6 +148,8 @@ TEST(RunDirectoryName, TakesEveryKeyInBraces) {
     EXPECT_EQ(name("{task.type}-{population.size}-{splice.mode}"), "xor-12-blend");
     EXPECT_EQ(name("{mutation.weight_power}", {"--set", "mutation.weight_power=0.25"}), "0.25");
     EXPECT_EQ(name("{name}", {"--set", "run.name=up/and/down"}), "up-and-down");
+    // A config.json with this directory would ask for a key.
+    EXPECT_EQ(name("{name}", {"--set", "run.name=${{}seed}{x}"}), "-seed--x-");
     EXPECT_EQ(name("no keys"), "no keys");
     const std::string plain =
         directory.write("plain.json", R"({"run": {"name": "mine"}, "task": {"type": "xor"}})");

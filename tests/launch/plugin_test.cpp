@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -72,6 +73,35 @@ TEST_F(Plugins, TheirLayersTasksAndMutationsEvolve) {
     EXPECT_NE(content(a + "/generations.csv"), content(evolved("none") + "/generations.csv"));
 }
 
+TEST_F(Plugins, AreNamedByAnyAssignmentAndSeed) {
+    const std::string copy = directory_.file("waves-3.so");
+    std::filesystem::copy_file(plugin("waves"), copy);
+    const auto evolves = [&](const std::vector<std::string>& sets) {
+        std::vector<std::string> arguments{
+            "evolve",
+            CAMBRIAN_SOURCE_DIR "/configs/plugins/waves.json",
+            "--quiet",
+            "--set",
+            "run.directory=" + directory_.file(fmt::format("{}", runs_)),
+            "--set",
+            "run.stop.generations=1"};
+        for (const std::string& set : sets) arguments.insert(arguments.end(), {"--set", set});
+        const Ended ended = run(arguments);
+        EXPECT_EQ(ended.code, 0) << ended.text;
+    };
+    evolves({R"(engine={"backend": "cpu", "plugins": [")" + copy + R"("]})"});
+    evolves({"engine.plugins=[\"waves-{seed}.so\"]", "run.seed=3",
+             "run.base_directory=" + directory_.path().string()});
+    const std::string config = directory_.write(
+        "own/waves.json", R"({"extends": ")" CAMBRIAN_SOURCE_DIR R"(/configs/plugins/waves.json",
+        "engine": {"plugins": ["waves-{seed}.so"]}})");
+    const Ended ended = run(
+        {"evolve", config, "--quiet", "--set",
+         R"(run={"base_directory": "..", "seed": 3, "stop": {"generations": 1}, "directory": ")" +
+             directory_.file("whole") + R"("})"});
+    EXPECT_EQ(ended.code, 0) << ended.text;
+}
+
 TEST_F(Plugins, AreNamedByWhoReadsANetwork) {
     const std::string folder = evolved("run");
     const std::string best = folder + "/best.cmb";
@@ -131,7 +161,7 @@ TEST_F(Plugins, WhatIsNoneIsRefused) {
     fails(3, layers(directory_.write("text.so", "no library")), "text.so is no plug-in (");
     fails(3, layers(CAMBRIAN_FAULTY_SYSTEM), "is no plug-in (it has no cambrian_plugin)");
     fails(3, layers(plugin("other_version")), "is for another program (it was built for cambrian");
-    fails(3, layers(plugin("other_number")), "(it was built for plug-ins of interface 1002, this");
+    fails(3, layers(plugin("other_number")), "(it was built for plug-ins of interface 1003, this");
     fails(3, layers(plugin("other_size")), "(it was built for another compiler or other settings");
     fails(2, layers(plugin("adding_throws")), "the plug-in \"faulty\" fails (not today) mend");
     fails(2, layers(plugin("layer_taken")),

@@ -85,6 +85,8 @@ TEST(Program, NumbersAreWhatTheyAreWrittenAs) {
         {{"splice", "a", "b", "-o", "c", "--mode", "graft", "--at", "010"}, "010 is no whole"},
         {{"splice", "a", "b", "-o", "c", "--mode", "graft", "--from", "0x10"}, "0x10 is no whole"},
         {{"adaptation", "run", "--change", "010"}, "010 is no whole number"},
+        {{"adaptation", "run", "--share", "0"}, "--share: 0 is not above 0 and at most 1"},
+        {{"adaptation", "run", "--share", "1.1"}, "1.1 is not above 0 and at most 1"},
         {{"compare", "a", "b", "--group", "nan"}, "nan is not 0 or a number above it"},
         {{"compare", "a", "b", "--group", "inf"}, "inf is not 0 or a number above it"},
         {{"check", "a", "--bound", "nan"}, "nan is not a number above 0"},
@@ -327,6 +329,15 @@ TEST(Program, CheckSaysWhetherANetworkIsRight) {
     const auto checked = nlohmann::json::parse(rounded.out);
     for (const auto& tensor : checked.at("tensors"))
         EXPECT_GT(tensor.at("largest").get<double>(), 0.0) << tensor.at("name");
+    // So is what has the gradient of another function by definition.
+    const Result soft = run({"check", directory.write("hard.json", R"({"network": {"input": [3],
+        "layers": [{"type": "dense", "out": 4}, {"type": "sequential", "layers": [
+            {"type": "softmax", "variant": "gumbel", "hard": true}]},
+            {"type": "dense", "out": 2}]}})"),
+                             "--all", "--set", "engine.backend=cpu"});
+    EXPECT_EQ(soft.code, 0) << soft.out << soft.err;
+    EXPECT_THAT(soft.err, HasSubstr("\"hard\" of 1 softmax layer is left out"));
+    EXPECT_EQ(result.err.find("softmax"), std::string::npos);
     const Result other = run({"check", file, "--set", "population.size=3"});
     EXPECT_EQ(other.code, 2);
     EXPECT_THAT(other.err, HasSubstr("set keys such as engine.backend"));

@@ -161,6 +161,18 @@ TEST_F(Quantise, WhoAsksForAnswersReadsCodes) {
     EXPECT_THAT(spliced.err, HasSubstr("is a safetensors file (a .cmb is read here) convert it"));
 }
 
+TEST_F(Quantise, ANetworkWithoutWeightsHasNoShareOfThem) {
+    const std::string structure = directory_.write("pool.json", R"({"network": {"input": [1, 4, 4],
+            "layers": [{"type": "max_pool2d", "kernel": 2}]}})");
+    const std::string network = directory_.file("pool.cmb");
+    const Result converted = run({"convert", structure, network});
+    ASSERT_EQ(converted.code, 0) << converted.err;
+    const Result result = run({"quantise", network, "--dtype", "int8"});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("stored: 0 bytes (it has no weights)"));
+    EXPECT_THAT(result.out, Not(HasSubstr("nan")));
+}
+
 TEST_F(Quantise, FormatsEvolveAndBytesAreAnObjective) {
     const auto bytes = [&](const std::string& name, const char* weight) {
         const std::string best =

@@ -121,6 +121,20 @@ TEST(StatusCommand, SeesThatAKilledRunIsNoMore) {
     EXPECT_EQ(json_status(place)["state"], "done");
 }
 
+TEST(StatusCommand, CountsGenerationsThatNoStatusTellsOf) {
+    const TemporaryDirectory directory;
+    const std::string place = directory.file("run-xor");
+    ASSERT_EQ(run({"evolve", write_xor(directory), "-q"}).code, 0);
+    auto status = nlohmann::json::parse(test::content(place + "/status.json"));
+    // As one that was killed within a second.
+    status["state"] = "running";
+    status["generation"] = 0;
+    directory.write("run-xor/status.json", status.dump());
+    EXPECT_THAT(run({"status", place}).out, HasSubstr("\n  3 generations"));
+    EXPECT_EQ(json_status(place)["generation"], 3);
+    EXPECT_THAT(run({"resume", place}).out, HasSubstr("after 3 generations"));
+}
+
 TEST(StatusCommand, SeesThatAKilledTrainingIsNoMore) {
     const TemporaryDirectory directory;
     const std::string place = directory.file("run");

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "cambrian/launch/trials/grid.hpp"
 #include "cambrian/launch/trials/statistics.hpp"
 #include "cambrian/launch/trials/trial.hpp"
 #include "cambrian/launch/trials/trials_summary.hpp"
@@ -332,6 +333,50 @@ TEST(Sweep, HasARowForEachPoint) {
     const std::string before = test::content(place / "sweep.csv");
     ASSERT_EQ(run(command).code, 0);
     EXPECT_EQ(test::content(place / "sweep.csv"), before);
+}
+
+std::vector<std::string> folders_over(const std::vector<std::string>& over) {
+    const std::vector<Dimension> dimensions = dimensions_of(over);
+    return folders_of(dimensions, points_of(dimensions));
+}
+
+TEST(Sweep, EachPointHasAFolderOfItsOwn) {
+    EXPECT_THAT(folders_over({"a=x/y,{z},2", "b=1"}),
+                testing::ElementsAre("a=x-y,b=1", "a=-z-,b=1", "a=2,b=1"));
+    const auto twice = folders_over({"a=x/y,x-y,z"});
+    EXPECT_THAT(twice[0], testing::MatchesRegex("a=x-y-[0-9a-f]{16}"));
+    EXPECT_THAT(twice[1], testing::MatchesRegex("a=x-y-[0-9a-f]{16}"));
+    EXPECT_NE(twice[0], twice[1]);
+    EXPECT_EQ(twice[2], "a=z");
+    // Whatever the order is they are called the same.
+    EXPECT_THAT(folders_over({"a=x-y,x/y"}), testing::ElementsAre(twice[1], twice[0]));
+}
+
+TEST(Sweep, LongNamesEndWithAHash) {
+    const std::string fits(253, 'v');
+    EXPECT_EQ(folders_over({"k=" + fits})[0], "k=" + fits);
+    const auto found = folders_over({"k=" + fits + "a," + fits + "b"});
+    EXPECT_EQ(found[0].size(), 255U);
+    EXPECT_NE(found[0], found[1]);
+    EXPECT_EQ(found[0].substr(0, 238), "k=" + fits.substr(0, 236));
+    // Not within a character: the second byte of the last one that begins would be the 239th.
+    std::string wide = "k=v";
+    while (wide.size() < 300) wide += "\u00e4";
+    EXPECT_EQ(folders_over({wide})[0].size(), 254U);
+}
+
+TEST(Sweep, PointsWithLongOrLikeNamesRun) {
+    const TemporaryDirectory directory;
+    const std::string name(250, 'n');
+    ASSERT_EQ(run({"sweep", write_solvable(directory), "--directory", directory.file("sweep"),
+                   "--runs", "1", "-q", "--over", "run.name=a/b,a-b," + name})
+                  .code,
+              0);
+    EXPECT_EQ(rows_of(directory.path() / "sweep/sweep.csv").size(), 4U);
+    std::size_t folders = 0;
+    for (const auto& entry : fs::directory_iterator(directory.path() / "sweep"))
+        folders += entry.is_directory() ? 1U : 0U;
+    EXPECT_EQ(folders, 3U);
 }
 
 TEST(Sweep, WrongPointsAreRefusedBeforeAnyRuns) {

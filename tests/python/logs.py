@@ -202,15 +202,19 @@ class Logs(FolderTest):
         self.assertEqual(len(together), expected)
 
     def test_a_sweep_over_objects_and_paths(self):
-        """Their folders have no slash and no brace, and neither value nor type depends on how a number is written."""
+        """Their folders have no slash and no brace, are short and each another's, and neither value nor type depends on
+        how a number is written."""
         directory = self.folder / "objects"
         points = ['{"mode":"blend"}', '{"mode":"point"}']
+        names = ["a/b", "a-b", "c", 150 * "\u00e4"]
         cambrian("sweep", ROOT / "configs" / "xor.json", "--over", "splice=" + ",".join(points), "--over",
-                 "run.name=a/b,c", "--runs", 2, "--directory", directory,
+                 "run.name=" + ",".join(names), "--runs", 2, "--directory", directory,
                  *settings(engine__backend="cpu", run__stop__generations=2, population__size=8))
         sweep = cambrian_read.sweep(directory)
-        self.assertEqual(list(sweep.points), [(point, name) for point in points for name in ("a/b", "c")])
-        self.assertEqual(len(sweep.generations), 4 * 2 * 2)
+        self.assertEqual(list(sweep.points), [(point, name) for point in points for name in names])
+        for (_, name), trials in sweep.points.items():
+            self.assertEqual(trials.runs[1].config["run"]["name"], name)
+        self.assertEqual(len(sweep.generations), 8 * 2 * 2)
         kinds = self.kinds(sweep.table)
         for column in ("runs", "champion_tests"):
             self.assertEqual(kinds[column], {"int"}, column)

@@ -53,6 +53,19 @@ class Networks(FolderTest):
         self.compare(run / "best.cmb")
         self.compare(run / "last.cmb")
 
+    def test_outputs_that_are_logits(self):
+        rows = self.folder / "shares.csv"
+        rows.write_text("x,y\n" + "".join(f"{i},{i / 20}\n" for i in range(21)))
+        config = self.folder / "shares.json"
+        source = {"type": "csv", "files": [str(rows)], "inputs": ["x"], "targets": ["y"]}
+        config.write_text(json.dumps({
+            "run": {"directory": str(self.folder / "shares")}, "training": {"epochs": 1},
+            "task": {"type": "dataset", "source": source, "loss": {"type": "bce_with_logits"}},
+            "network": {"layers": [{"type": "dense"}]}}))
+        cambrian("train", config, "-q", *settings(engine__backend="cpu"))
+        network = self.compare(self.folder / "shares" / "best.cmb")
+        self.assertIs(network.preparation["logits"], True)
+
     def test_a_network_of_each_layer(self):
         """With the first example of each layer that stands by itself in a list of layers."""
         rows = json.loads(cambrian("registry", "--json"))["layers"]

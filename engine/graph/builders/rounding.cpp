@@ -86,7 +86,8 @@ Var by_affine_codes(Var x, const Rounding& how) {
     Var step = (high + low) / largest;
     if (how.power_of_two) {
         const Var below = power_of_two_below(step);
-        step = select(less(below, step), below * 2.0, below);
+        step = min(select(less(below, step), below * 2.0, below),
+                   constant(*x.graph, largest_power_of_two(how.format)));
     }
     const Var scale = usable(step);
     const Var zero = clamp(round(low / scale), 0.0, largest);

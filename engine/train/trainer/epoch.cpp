@@ -31,7 +31,7 @@ std::optional<EpochReport> Trainer::Implementation::run_epoch(const std::functio
     EpochReport report{.epoch = ++epochs_done_, .individuals = {}};
     const std::vector<Score> scores = read_scores();
     const std::vector<std::vector<SlotAim>> aims = read_aims();
-    const std::vector<double> skipped = buffers_.read("sum.skipped").elements;
+    const std::vector<double> skipped = read_sum("sum.skipped");
     const std::vector<double> rates = buffers_.read("rate").elements;
     const double factor = buffers_.read("factors").elements.back();
     for (std::size_t i = 0; i < scores.size(); ++i)
@@ -86,8 +86,8 @@ std::vector<std::vector<SlotAim>> Trainer::Implementation::read_aims() const {
     std::vector<std::vector<SlotAim>> all(individuals_.size());
     if (!buffers_.contains("sum.budget")) return all;
     const std::vector<int> slots = aiming_slots(network_);
-    const std::vector<double> budgets = buffers_.read("sum.budget").elements;
-    const std::vector<double> gaps = buffers_.read("sum.gap").elements;
+    const std::vector<double> budgets = read_sum("sum.budget");
+    const std::vector<double> gaps = read_sum("sum.gap");
     const auto steps = static_cast<double>(step_.batches());
     for (std::size_t i = 0, next = 0; i < all.size(); ++i)
         for (const int slot : slots) {
@@ -98,15 +98,14 @@ std::vector<std::vector<SlotAim>> Trainer::Implementation::read_aims() const {
 }
 
 std::vector<Score> Trainer::Implementation::read_scores() const {
-    const double count = buffers_.read("sum.count").elements[0];
-    const Tensor losses = buffers_.read("sum.loss");
+    const double count = read_sum("sum.count")[0];
     std::vector<Score> scores;
-    for (const double loss : losses.elements)
+    for (const double loss : read_sum("sum.loss"))
         scores.push_back({.loss = loss / std::max(count, 1.0)});
     if (!has_accuracy(settings_.loss)) return scores;
-    const Tensor right = buffers_.read("sum.right");
+    const std::vector<double> right = read_sum("sum.right");
     for (std::size_t i = 0; i < scores.size(); ++i)
-        scores[i].accuracy = right.elements[i] / std::max(count, 1.0);
+        scores[i].accuracy = right[i] / std::max(count, 1.0);
     return scores;
 }
 
@@ -127,10 +126,12 @@ std::vector<Score> Trainer::Implementation::evaluate(Part part, Snapshot snapsho
     }
     const Walk& parts = entry->second;
     const std::vector<Tensor> of_epoch = read_all(sums());
+    const std::vector<Tensor> lost_of_epoch = read_all(lost_sums());
     clear_sums();
     for (std::int64_t batch = 0; batch < parts.batches(); ++batch) run(parts.batch(batch));
     const std::vector<Score> scores = read_scores();
     write_all(sums(), of_epoch);
+    write_all(lost_sums(), lost_of_epoch);
     return scores;
 }
 

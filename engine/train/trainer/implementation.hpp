@@ -132,10 +132,14 @@ class Trainer::Implementation {
     [[nodiscard]] bool start_is_given() const { return !settings_.initial_weights.empty(); }
     /// Makes a given start the best so far.
     void judge_start();
-    /// Names of the buffers that outlast an epoch, and of those that add up what one did so far
-    /// (none between two).
+    /// Names of the buffers that outlast an epoch, of those that add up what one did so far, and of
+    /// those of what these sums lost.
     std::vector<std::string> lasting() const;
     std::vector<std::string> sums() const;
+    std::vector<std::string> lost_sums() const;
+    /// With what it lost.
+    std::vector<double> read_sum(std::string_view name) const;
+    void restore(ArchiveReader& from, const std::vector<std::string>& names);
     std::vector<Tensor> read_all(std::span<const std::string> names) const;
     void write_all(std::span<const std::string> names, std::span<const Tensor> values);
     void write_order();

@@ -78,15 +78,9 @@ void Trainer::Implementation::write_rates() {
 
 void Trainer::Implementation::clear_sums() {
     write_shared("position", ValueType::integer, 0.0);
-    write_shared("sum.count", ValueType::real, 0.0);
-    for (const char* sum : {"sum.loss", "sum.right", "sum.skipped"})
-        if (buffers_.contains(sum))
-            write(sum, ValueType::real, std::vector<double>(individuals_.size(), 0.0));
-    for (const char* sum : {"sum.budget", "sum.gap"})
-        if (buffers_.contains(sum)) {
-            const Tensor before = buffers_.read(sum);
-            buffers_.write(sum, Tensor(ValueType::real, before.shape));
-        }
+    for (const auto& names : {sums(), lost_sums()})
+        for (const std::string& name : names)
+            buffers_.write(name, Tensor(ValueType::real, buffers_.read(name).shape));
 }
 
 }  // namespace cambrian

@@ -1,5 +1,7 @@
 #include "cambrian/engine/train/trainer/implementation.hpp"
 
+#include <cmath>
+
 namespace cambrian {
 
 std::vector<std::string> Trainer::Implementation::lasting() const {
@@ -16,11 +18,24 @@ std::vector<std::string> Trainer::Implementation::lasting() const {
 
 std::vector<std::string> Trainer::Implementation::sums() const {
     std::vector<std::string> names;
-    if (next_batch_ == 0) return names;
     for (const char* name :
          {"sum.count", "sum.loss", "sum.right", "sum.skipped", "sum.budget", "sum.gap"})
         if (buffers_.contains(name)) names.emplace_back(name);
     return names;
+}
+
+std::vector<std::string> Trainer::Implementation::lost_sums() const {
+    std::vector<std::string> names;
+    for (const std::string& sum : sums()) names.push_back(training_graphs::lost_of(sum));
+    return names;
+}
+
+std::vector<double> Trainer::Implementation::read_sum(std::string_view name) const {
+    std::vector<double> all = buffers_.read(name).elements;
+    const std::vector<double> lost = buffers_.read(training_graphs::lost_of(name)).elements;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (std::isfinite(all[i])) all[i] += lost[i];
+    return all;
 }
 
 std::vector<Tensor> Trainer::Implementation::read_all(std::span<const std::string> names) const {
@@ -38,7 +53,9 @@ void Trainer::Implementation::save(ArchiveWriter& to) const {
     to.write(epochs_done_);
     to.write(next_batch_);
     for (const TrainingProgress& individual : individuals_) individual.save(to);
-    for (const auto& names : {lasting(), sums()})
+    std::vector<std::vector<std::string>> parts{lasting()};
+    if (next_batch_ > 0) parts.insert(parts.end(), {sums(), lost_sums()});
+    for (const auto& names : parts)
         for (const Tensor& values : read_all(names))
             to.write(std::vector<float>(values.elements.begin(), values.elements.end()));
 }
@@ -54,18 +71,26 @@ void Trainer::Implementation::restore(ArchiveReader& from) {
     write_shared("pass", ValueType::integer,
                  static_cast<double>(epochs_done_ * step_.batches() + next_batch_));
     for (TrainingProgress& individual : individuals_) individual.restore(from);
-    for (const auto& names : {lasting(), sums()}) {
-        std::vector<Tensor> all = read_all(names);
-        for (std::size_t i = 0; i < all.size(); ++i) {
-            std::vector<float> saved;
-            from.read(saved);
-            if (saved.size() != all[i].elements.size())
-                from.fail("its " + names[i] + " are of another size");
-            std::ranges::copy(saved, all[i].elements.begin());
-        }
-        write_all(names, all);
+    restore(from, lasting());
+    if (next_batch_ > 0) {
+        clear_sums();
+        restore(from, sums());
+        // Earlier versions did not keep what sums lost.
+        if (from.remaining() > 0) restore(from, lost_sums());
     }
     from.finish();
+}
+
+void Trainer::Implementation::restore(ArchiveReader& from, const std::vector<std::string>& names) {
+    std::vector<Tensor> all = read_all(names);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        std::vector<float> saved;
+        from.read(saved);
+        if (saved.size() != all[i].elements.size())
+            from.fail("its " + names[i] + " are of another size");
+        std::ranges::copy(saved, all[i].elements.begin());
+    }
+    write_all(names, all);
 }
 
 }  // namespace cambrian

@@ -105,6 +105,10 @@ class DoublePole final : public Environment {
         return settings_.hold_steps;
     }
     std::optional<Solution> solution() const override;
+    /// With damping the share of steps, which is all that a candidate needs.
+    double most_pay(std::int64_t steps) const override {
+        return static_cast<double>(steps) * (damped() ? 0.1 / damping_steps : 1.0);
+    }
 
     std::vector<Var> reset(Var draws) const override;
     Var observe(std::span<const Var> state) const override;

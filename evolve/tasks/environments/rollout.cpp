@@ -131,12 +131,7 @@ class RolloutTask final : public Task {
                 .validates = draws_starts(*environment_)};
     }
 
-    std::optional<SolvedTest> solved() const override {
-        if (!solution_) return std::nullopt;
-        return SolvedTest{.candidate = solution_->candidate,
-                          .phase = solution_->phase,
-                          .passes = solution_->passes};
-    }
+    std::optional<SolvedTest> solved() const override;
 
     std::vector<Tensor> draws(Phase phase, std::uint64_t seed, std::uint64_t round) const override {
         const bool fixed = phase == Phase::train && !fresh_episodes();
@@ -202,6 +197,26 @@ class RolloutTask final : public Task {
     std::optional<Solution> solution_;
     RolloutSettings settings_;
 };
+
+std::optional<SolvedTest> RolloutTask::solved() const {
+    if (!solution_) return std::nullopt;
+    SolvedTest test{
+        .candidate = solution_->candidate, .phase = solution_->phase, .passes = solution_->passes};
+    // Who passes the test of whole episodes has all of the mark but what the steps that lack pay.
+    const double pay = environment_->most_pay(settings_.steps);
+    const double lack = environment_->most_pay(environment_->steps()) - pay;
+    if (lack <= 0.0) return test;
+    constexpr double hair = 1e-6;  // Fitness is summed up in 32 bits.
+    if (test.phase != Phase::train) {
+        test.candidate -= lack * (1.0 + hair);
+    } else if (pay < test.passes) {
+        test.unreachable = fmt::format(
+            "task.steps is {} (so short an episode of {} pays {} at most, and {} solve it) leave "
+            "task.steps out",
+            settings_.steps, type(), pay, test.passes);
+    }
+    return test;
+}
 
 std::vector<Course> RolloutTask::courses(Phase phase) const {
     const auto course = [](const Environment& environment, std::int64_t episodes,

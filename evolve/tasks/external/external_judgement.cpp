@@ -35,7 +35,7 @@ Question question_of(const NetworkGroup& group, const Population& population,
 
 }  // namespace
 
-std::vector<double> judged_fitness(ProgramPool& pool, const Population& population,
+std::vector<double> judged_fitness(ProgramPool& pool, Population& population,
                                    const ExternalEpisodes& episodes, const LaneSettings& settings,
                                    ExternalFrames frames) {
     const auto work = [&](std::span<ProgramLane> lanes, std::span<double> fitness) {
@@ -54,7 +54,7 @@ std::vector<double> judged_fitness(ProgramPool& pool, const Population& populati
                 for (std::size_t k = 0; k < answer.size(); ++k) fitness[asked[i][k]] = answer[k];
             });
     };
-    return fitness_by_lanes(pool, population.size(), settings, work);
+    return fitness_by_lanes(pool, population, settings, work);
 }
 
 }  // namespace cambrian::evolve

@@ -130,7 +130,7 @@ std::vector<double> rollout_fitness(ProgramPool& pool, Population& population,
         roll_out(worlds, population, episodes, pool.interface().observations.size());
         for (const Worlds& one : worlds) one.write(fitness, population);
     };
-    return fitness_by_lanes(pool, population.size(), settings, work);
+    return fitness_by_lanes(pool, population, settings, work);
 }
 
 }  // namespace cambrian::evolve

@@ -14,7 +14,7 @@ namespace cambrian::evolve {
                                                   const LaneSettings& settings);
 
 /// What programs say of the networks themselves; see fitness_by_lanes.
-[[nodiscard]] std::vector<double> judged_fitness(ProgramPool& pool, const Population& population,
+[[nodiscard]] std::vector<double> judged_fitness(ProgramPool& pool, Population& population,
                                                  const ExternalEpisodes& episodes,
                                                  const LaneSettings& settings,
                                                  ExternalFrames frames);

@@ -48,8 +48,9 @@ std::vector<ProgramLane> next_lanes(ProgramPool& pool, std::deque<NetworkGroup>&
 
 }  // namespace
 
-std::vector<double> fitness_by_lanes(ProgramPool& pool, std::size_t networks,
+std::vector<double> fitness_by_lanes(ProgramPool& pool, Population& population,
                                      const LaneSettings& settings, const LaneWork& work) {
+    const std::size_t networks = population.size();
     std::vector<double> fitness(networks, std::numeric_limits<double>::quiet_NaN());
     std::deque<NetworkGroup> waiting = divided(networks, settings);
     int failures = 0;
@@ -68,11 +69,13 @@ std::vector<double> fitness_by_lanes(ProgramPool& pool, std::size_t networks,
             if (!has_worked && ++failures >= max_failures)
                 throw ChildFailure(fmt::format("{} (it failed {} times, whatever it was given)",
                                                last_failure, failures));
-            if (lane.group().again)
-                pool.warn(fmt::format("a network gets the worst fitness: with it alone, {}",
-                                      last_failure));
-            else
+            if (!lane.group().again) {
                 divide_again(waiting, lane.group());
+                continue;
+            }
+            population.fail(lane.group().first);
+            pool.warn(
+                fmt::format("a network gets the worst fitness: with it alone, {}", last_failure));
         }
     }
     // With one network alone nobody knows whose fault it is, with many one after another it is not

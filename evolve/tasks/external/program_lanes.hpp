@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cambrian/evolve/tasks/external/program_pool.hpp"
+#include "cambrian/evolve/tasks/task.hpp"
 
 namespace cambrian::evolve {
 
@@ -65,10 +66,10 @@ struct LaneSettings {
 /// works to the end.
 using LaneWork = std::function<void(std::span<ProgramLane> lanes, std::span<double> fitness)>;
 
-/// The fitness of every network, NaN for one with which the program failed twice, alone. Where a
-/// program fails, its networks are tried again in halves by a new one, so that no network answers
+/// The fitness of every network; one with which the program failed twice, alone, has failed. Where
+/// a program fails, its networks are tried again in halves by a new one, so that no network answers
 /// for another. Throws ChildFailure when the program fails whatever it is given.
-[[nodiscard]] std::vector<double> fitness_by_lanes(ProgramPool& pool, std::size_t networks,
+[[nodiscard]] std::vector<double> fitness_by_lanes(ProgramPool& pool, Population& population,
                                                    const LaneSettings& settings,
                                                    const LaneWork& work);
 

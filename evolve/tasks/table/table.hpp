@@ -50,7 +50,9 @@ struct TableSettings {
     std::int64_t time_offset = 0;      ///< Row t predicts row t + time_offset.
     bool difference = false;           ///< Predict the change since row t; needs a time_offset.
     std::int64_t sequence_length = 0;  ///< Rows of a window; 0: rows are independent, no time.
-    std::int64_t warm_up = 0;          ///< First rows of a window that do not count in the loss.
+    /// First rows of a window that do not count in the loss: they did in the window before. In the
+    /// first window of a file they do (see cover).
+    std::int64_t warm_up = 0;
     Normalise normalise = Normalise::mean_deviation;
     MissingValues missing = MissingValues::error;
     std::int64_t rows_per_evaluation = 0;  ///< Drawn anew for every generation; 0: all rows.

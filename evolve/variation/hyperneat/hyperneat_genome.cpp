@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -10,6 +12,27 @@
 #include "cambrian/evolve/variation/neat/neat_kind.hpp"
 
 namespace cambrian::evolve {
+namespace {
+
+/// Refuses keys of neurons that remember, which no CPPN has.
+void refuse_memory(const NeatSettings& settings) {
+    static constexpr std::array<std::string_view, 5> keys{"time_constant", "learning_rate", "rule",
+                                                          "plastic_rate", "plastic_toggle_rate"};
+    nlohmann::ordered_json given;
+    nlohmann::ordered_json usual;
+    field_json::write_fields(given, settings);
+    field_json::write_fields<NeatSettings>(usual, CppnSettings());
+    for (const std::string_view key : keys) {
+        if (given.at(key) != usual.at(key)) {
+            throw ConfigError(fmt::format(
+                "genome.{} is set (genome.type is \"hyperneat\", whose CPPNs have neither time "
+                "constants nor plastic connections) leave it out",
+                key));
+        }
+    }
+}
+
+}  // namespace
 
 /// `{"type": "hyperneat"}`: the genes of CPPNs, see CppnSettings, and "substrate", see
 /// SubstrateSettings.
@@ -24,6 +47,7 @@ GenomeType hyperneat_genome() {
                 "set it to true; genome.substrate.recurrent makes recurrent networks");
         }
         check(cppn, context, "hyperneat");
+        refuse_memory(cppn);
         SubstrateSettings substrate;
         if (const auto given = json.find("substrate"); given != json.end()) {
             field_json::read_fields(substrate, *given, "genome.substrate");

@@ -67,6 +67,7 @@ void apply_rules(RandomStream& rng, ChildPlan& child, const Rules& rules) {
     child.rules.rules = rules;
     child.rules.choice = rng.field();
     child.rules.noise = rng.field();
+    child.rules.uniform_noise = rng.field();
     auto neurons = child.structure->genome().neuron_genes.begin();
     const auto end = child.structure->genome().neuron_genes.end();
     for (const GeneWeights& block : child.structure->genes()) {

@@ -52,6 +52,24 @@ int leave_formats_out(Blueprint& blueprint) {
     return layers;
 }
 
+/// Makes hard softmaxes soft: their gradient is that of the soft one by definition, while the slope
+/// of what they give is zero. Says how many there were.
+int leave_hardness_out(AnyLayer& layer) {
+    int layers = 0;
+    if (auto* softmax = std::get_if<Softmax>(&layer.variant())) {
+        layers += softmax->hard ? 1 : 0;
+        softmax->hard = false;
+    }
+    layer.each_inner([&](AnyLayer& inner) { layers += leave_hardness_out(inner); });
+    return layers;
+}
+int leave_hardness_out(Blueprint& blueprint) {
+    int layers = leave_hardness_out(blueprint.head);
+    for (std::optional<Slot>& slot : blueprint.slots)
+        if (slot) layers += leave_hardness_out(slot->layer);
+    return layers;
+}
+
 /// JSON has no infinity.
 Json finite_or_text(double value) {
     return std::isfinite(value) ? Json(value) : Json("infinite");
@@ -113,6 +131,11 @@ int check_command(const CommandContext& context, const CheckOptions& options) {
         context.err << fmt::format(
             "note: number formats of {} layer{} are left out (rounding has no slope; training "
             "passes gradients through it): what is checked computes in float\n",
+            layers, layers == 1 ? "" : "s");
+    if (const int layers = leave_hardness_out(genome.blueprint); layers > 0)
+        context.err << fmt::format(
+            "note: \"hard\" of {} softmax layer{} is left out (the gradient is that of the soft "
+            "one): what is checked is soft\n",
             layers, layers == 1 ? "" : "s");
     CheckSettings settings = options.check;
     if (options.all) settings.samples = 0;

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <ostream>
 
 #include "cambrian/engine/core/error.hpp"
@@ -32,18 +33,30 @@ struct NamedGenome {
     evolve::Genome genome;
 };
 
-std::vector<NamedGenome> read_genomes(const CommandContext& context,
-                                      const std::vector<std::string>& sources) {
-    std::vector<NamedGenome> all;
-    for (const std::string& source : sources) {
+/// What is compared.
+struct ComparedNetworks {
+    std::vector<NamedGenome> genomes;
+    std::optional<evolve::DistanceSettings> distance;  ///< Of the runs among the sources.
+};
+
+ComparedNetworks read_networks(const CommandContext& context, const CompareOptions& options) {
+    ComparedNetworks all;
+    for (const std::string& source : options.sources) {
         if (!is_checkpoint(source)) {
-            all.push_back({source, distributed::read_to_answer(source).genome});
+            all.genomes.push_back({source, distributed::read_to_answer(source).genome});
             continue;
         }
         const CheckpointMembers members = read_checkpoint_members(context, source);
         require_members(members.members.size(), members.path.string());
         for (const evolve::Member& member : members.members)
-            all.push_back({fmt::format("birth {}", member.birth), members.genome(member)});
+            all.genomes.push_back({fmt::format("birth {}", member.birth), members.genome(member)});
+        const evolve::DistanceSettings& distance = members.experiment.species.distance;
+        if (options.measure == compare_measures[3] && all.distance.value_or(distance) != distance)
+            throw ConfigError(fmt::format(
+                "{} weighs genes otherwise than the runs before it (species.distance differs) "
+                "compare runs of equal weights, or networks as files",
+                source));
+        all.distance = distance;
     }
     return all;
 }
@@ -148,14 +161,16 @@ struct Pairs {
 };
 
 Pairs pairs_of(const CompareOptions& options, std::span<const evolve::Genome* const> genomes,
-               Backend& backend, const evolve::Probe& probe) {
+               const evolve::DistanceSettings& distance, Backend& backend,
+               const evolve::Probe& probe) {
     ThreadPool threads(available_processors());
     if (options.measure == compare_measures[2])
         return {evolve::activation_gram(backend, genomes, probe)};
     if (options.measure == compare_measures[3]) {
         Pairs pairs{evolve::gram_matrix(genomes.size(), threads,
                                         [&](std::size_t i, std::size_t j) {
-                                            return evolve::distance(*genomes[i], *genomes[j]);
+                                            return evolve::distance(*genomes[i], *genomes[j],
+                                                                    distance);
                                         }),
                     true};
         for (std::size_t i = 0; i < genomes.size(); ++i) pairs.values[i * genomes.size() + i] = 0.0;
@@ -225,7 +240,8 @@ void check_options(const CompareOptions& options, bool asks_networks) {
 int compare_command(const CommandContext& context, const CompareOptions& options) {
     const bool asked = options.measure == compare_measures[2];
     check_options(options, asked);
-    const std::vector<NamedGenome> all = read_genomes(context, options.sources);
+    const ComparedNetworks networks = read_networks(context, options);
+    const std::vector<NamedGenome>& all = networks.genomes;
     check_comparable(all, asked);
     if (asked) check_probe(all, options.probes.value_or(default_probes));
     const auto backend = make_reference_backend(Precision::f64);
@@ -248,7 +264,8 @@ int compare_command(const CommandContext& context, const CompareOptions& options
         genomes.push_back(&each.genome);
         names.push_back(each.name);
     }
-    const Pairs pairs = pairs_of(options, genomes, *backend, probe);
+    const Pairs pairs = pairs_of(
+        options, genomes, networks.distance.value_or(evolve::DistanceSettings{}), *backend, probe);
     if (asks_for_groups(options)) {
         print_groups(context, options, pairs.as_distances(all.size()), names);
         return exit_done;

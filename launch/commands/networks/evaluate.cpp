@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -48,13 +48,12 @@ Phase chosen_phase(const std::string& text, const evolve::Task& task) {
 }
 
 std::string sample_line(const std::vector<double>& samples) {
-    const double mean = evolve::mean_value(samples);
-    double variance = 0.0;
-    for (const double sample : samples) variance += (sample - mean) * (sample - mean);
-    variance /= static_cast<double>(samples.size());
+    const std::optional<double> deviation = sample_deviation(samples);
     const auto [least, most] = std::minmax_element(samples.begin(), samples.end());
-    return fmt::format("  {} samples: mean {:.6g}, deviation {:.6g}, from {:.6g} to {:.6g}\n",
-                       samples.size(), mean, std::sqrt(variance), *least, *most);
+    return fmt::format("  {} samples: mean {:.6g}, {}from {:.6g} to {:.6g}\n", samples.size(),
+                       evolve::mean_value(samples),
+                       deviation ? fmt::format("deviation {:.6g}, ", *deviation) : std::string(),
+                       *least, *most);
 }
 
 /// Throws ConfigError, which names the network among several.

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <sstream>
 #include <utility>
 
+#include "cambrian/engine/check/gradient_check.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/network/observe/observer.hpp"
@@ -27,26 +29,41 @@
 namespace cambrian::launch {
 namespace {
 
-/// Rows that a network reads in one go: sequences of `time` rows, or single rows without time.
+/// Rows that a network reads in one go: sequences of `time` rows, or single rows without time. The
+/// first of them may have their answers from others.
 struct RowsAtOnce {
     std::int64_t first = 0;
     std::int64_t batch = 0;
     std::int64_t time = 0;
+    std::int64_t answered = 0;
 
     [[nodiscard]] std::int64_t rows() const { return batch * std::max<std::int64_t>(1, time); }
 };
 
-/// A network with a memory reads sequences: those that it has learnt from, or the file as one.
+/// Adds windows that answer rows [from, end). The last one is as long as the others: it reaches
+/// back over rows that are answered.
+void add_windows(std::vector<RowsAtOnce>& parts, std::int64_t from, std::int64_t end,
+                 std::int64_t length) {
+    const std::int64_t whole = (end - from) / length;
+    const std::int64_t rest = (end - from) % length;
+    if (whole > 0) parts.push_back({.first = from, .batch = whole, .time = length});
+    if (rest == 0) return;
+    const std::int64_t time = std::min(length, end);
+    parts.push_back({.first = end - time, .batch = 1, .time = time, .answered = time - rest});
+}
+
+/// A network with a memory reads sequences: those that it has learnt from, or the file as one. They
+/// lie as where it is evaluated (evolve::cover), which has no goals for the last rows of a
+/// forecast.
 std::vector<RowsAtOnce> parts_of(const Network& network, const evolve::Preparation& preparation,
                                  std::int64_t rows) {
     if (!network.stateful()) return {{.first = 0, .batch = rows, .time = 0}};
     const std::int64_t length = preparation.sequence_rows;
-    if (length == 0) return {{.first = 0, .batch = 1, .time = rows}};
+    if (length == 0 || rows <= length) return {{.first = 0, .batch = 1, .time = rows}};
+    const std::int64_t with_goals = std::max<std::int64_t>(0, rows - preparation.ahead);
     std::vector<RowsAtOnce> parts;
-    const std::int64_t whole = rows / length;
-    if (whole > 0) parts.push_back({.first = 0, .batch = whole, .time = length});
-    if (rows % length > 0)
-        parts.push_back({.first = whole * length, .batch = 1, .time = rows % length});
+    add_windows(parts, 0, with_goals, length);
+    add_windows(parts, with_goals, rows, length);
     return parts;
 }
 
@@ -85,6 +102,12 @@ std::string prepared_notes(const PreparedRows& rows, const std::vector<RowsAtOnc
                         preparation.sequence_rows);
     if (parts.back().time < preparation.sequence_rows)
         text += fmt::format(", the last one has {}", parts.back().time);
+    const auto reaching =
+        std::ranges::count_if(parts, [](const RowsAtOnce& part) { return part.answered > 0; });
+    if (reaching == 1)
+        text += fmt::format(", one reaches back over {} rows that others answer",
+                            std::ranges::max(parts, {}, &RowsAtOnce::answered).answered);
+    if (reaching > 1) text += fmt::format(", {} reach back over rows that others answer", reaching);
     return text + '\n';
 }
 
@@ -96,6 +119,32 @@ struct Answering {
     PreparedRows rows;
     std::vector<float> outputs;  ///< [rows, outputs]
 };
+
+/// Throws InputError for the first number of a file that is no id of an embedding.
+void require_ids(const PreparedRows& rows, std::size_t width, const Embedding& embedding) {
+    for (std::size_t i = 0; i < rows.inputs.size(); ++i) {
+        const float id = std::trunc(rows.inputs[i]);
+        if (id >= 0.0F && id < static_cast<float>(embedding.vocabulary)) continue;
+        throw InputError(fmt::format(
+            "{}:{}: column {} holds {}, which is no id (the embedding has {} rows) use ids from 0 "
+            "to {}",
+            rows.table.path, rows.table.lines[i / width], rows.table.columns[i % width],
+            rows.inputs[i], embedding.vocabulary, embedding.vocabulary - 1));
+    }
+}
+
+/// As evolve::infer; an error about an id names its place in the file.
+std::vector<float> answers_to(Backend& backend, const Answering& one, std::span<const float> inputs,
+                              const RowsAtOnce& part) {
+    const evolve::Genome& genome = one.file.genome;
+    try {
+        return evolve::infer(backend, genome, inputs, part.batch, part.time);
+    } catch (const InputError&) {
+        if (const Embedding* embedding = id_reader(genome.blueprint))
+            require_ids(one.rows, one.preparation.inputs.size(), *embedding);
+        throw;
+    }
+}
 
 Answering answering(const CommandContext& context, const InferOptions& options,
                     const std::string& path, distributed::NetworkFile file, const CsvFile& input,
@@ -136,9 +185,11 @@ Answering answering(const CommandContext& context, const InferOptions& options,
         const auto inputs = std::span(one.rows.inputs)
                                 .subspan(static_cast<std::size_t>(part.first) * width,
                                          static_cast<std::size_t>(part.rows()) * width);
-        const std::vector<float> answers =
-            evolve::infer(backend, one.file.genome, inputs, part.batch, part.time);
-        one.outputs.insert(one.outputs.end(), answers.begin(), answers.end());
+        const std::vector<float> answers = answers_to(backend, one, inputs, part);
+        const std::size_t known = answers.size() / static_cast<std::size_t>(part.rows()) *
+                                  static_cast<std::size_t>(part.answered);
+        one.outputs.insert(one.outputs.end(), answers.begin() + static_cast<std::ptrdiff_t>(known),
+                           answers.end());
         if (!options.observe) continue;
         for (const Observation& observation :
              evolve::observe(backend, one.file.genome, inputs, part.batch, part.time))
@@ -203,8 +254,10 @@ int infer_command(const CommandContext& context, const InferOptions& options) {
             refuse_input_as_output(options.output, {network, options.input});
     // Before the rows: standard input is not waited for where a network cannot be read.
     std::vector<distributed::NetworkFile> files;
-    for (const std::string& network : options.networks)
+    for (const std::string& network : options.networks) {
         files.push_back(distributed::read_to_answer(network));
+        distributed::require_network(files.back(), network);
+    }
     const CsvFile input =
         options.input == "-" ? CsvFile(std::cin, "standard input") : CsvFile(options.input);
     const auto backend = make_backend(

@@ -91,6 +91,10 @@ void print_errors(std::ostream& out, const evolve::Genome& genome) {
             tensor.bytes, tensor.error.cosine, tensor.error.largest, tensor.error.rms);
     const evolve::Structure structure{evolve::Genome(genome)};
     const std::int64_t float_bytes = 4 * structure.weight_count();
+    if (float_bytes == 0) {
+        out << "  stored: 0 bytes (it has no weights)\n";
+        return;
+    }
     out << fmt::format(
         "  stored: {} bytes, {:.3f} of {} in float32\n", structure.stored_bytes(),
         static_cast<double>(structure.stored_bytes()) / static_cast<double>(float_bytes),
@@ -125,6 +129,9 @@ int quantise_command(const CommandContext& context, const QuantiseOptions& optio
             config_of_network(options.network, network, options.config, options.overrides, schema);
         std::shared_ptr<const evolve::Task> task = make_task(config, context.tasks);
         evolve::check_task_fits(*task, network.genome.blueprint);
+        if (const std::string note = preparation_note({options.network, network}, *task);
+            !note.empty())
+            context.out << "warning: " << note << '\n';
         const distributed::Experiment experiment =
             make_experiment(config, schema, task, {network.genome.blueprint, nullptr, {}},
                             Purpose::evaluate, context.strategies, context.genomes);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 
 #include "cambrian/engine/core/error.hpp"
@@ -63,7 +64,24 @@ std::string text_of(const evolve::Adaptation& one) {
         one.step, one.before, one.after, one.lowest, one.highest, one.goal, recovered);
 }
 
-Json json_of(const evolve::Adaptation& one) {
+/// @param change first generation after it.
+std::string text_of(std::uint64_t change, const std::optional<evolve::Adaptation>& one) {
+    if (one) return text_of(*one);
+    return fmt::format(
+        "  generation {}: not known (nothing is measured before it, or from it to the next "
+        "change)\n",
+        change);
+}
+
+Json json_of(std::uint64_t change, const std::optional<evolve::Adaptation>& known) {
+    if (!known) {
+        Json json{{"generation", change}};
+        for (const char* name :
+             {"before", "after", "lowest", "highest", "goal", "generations", "evaluations"})
+            json[name] = nullptr;
+        return json;
+    }
+    const evolve::Adaptation& one = *known;
     return {{"generation", one.step},
             {"before", one.before},
             {"after", one.after},
@@ -93,16 +111,20 @@ int adaptation_command(const CommandContext& context, const AdaptationOptions& o
         throw ConfigError(
             "there is one run and no --change (nothing says when the task changed) name the "
             "generations, or the runs that follow, or evolve with task.changes");
-    const auto found = evolve::adaptations(history.progress, changes, options.share);
+    const auto found = evolve::known_adaptations(history.progress, changes, options.share);
+    // Whoever names a generation means one of which something is known.
+    if (history.changes.empty())
+        static_cast<void>(evolve::adaptations(history.progress, changes, options.share));
     if (options.json) {
         Json json = Json::array();
-        for (const evolve::Adaptation& one : found) json.push_back(json_of(one));
+        for (std::size_t i = 0; i < found.size(); ++i)
+            json.push_back(json_of(changes[i], found[i]));
         context.out << json.dump(2) << '\n';
         return exit_done;
     }
     context.out << fmt::format("{} generations, {} of each, recovery to {:.4g} %\n",
                                history.progress.size(), options.measure, 100.0 * options.share);
-    for (const evolve::Adaptation& one : found) context.out << text_of(one);
+    for (std::size_t i = 0; i < found.size(); ++i) context.out << text_of(changes[i], found[i]);
     return exit_done;
 }
 

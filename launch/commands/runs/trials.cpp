@@ -37,19 +37,20 @@ std::string go_on_text(const std::string& directory, std::uint64_t left) {
                        directory);
 }
 
-/// The trials of a point, in a folder of the sweep's directory that has its name.
-TrialsOptions trials_of(const SweepOptions& options, const std::vector<Dimension>& dimensions,
-                        const Point& point) {
-    TrialsOptions trials = options.trials;
-    for (std::size_t i = 0; i < point.size(); ++i)
-        trials.overrides.push_back(fmt::format("{}={}", dimensions[i].key, point[i]));
-    std::string folder = name_of(dimensions, point);
-    // A slash is none in a name, and a brace would be a key.
-    for (char& letter : folder)
-        letter = letter == '/' || letter == '{' || letter == '}' ? '-' : letter;
-    const std::string base = trials.directory.empty() ? default_sweep_directory : trials.directory;
-    trials.directory = (fs::path(base) / folder).string();
-    return trials;
+/// The trials of each point, in a folder of the sweep's directory.
+std::vector<TrialsOptions> trials_of(const SweepOptions& options,
+                                     const std::vector<Dimension>& dimensions,
+                                     const std::vector<Point>& points) {
+    const std::vector<std::string> folders = folders_of(dimensions, points);
+    const fs::path base =
+        options.trials.directory.empty() ? default_sweep_directory : options.trials.directory;
+    std::vector<TrialsOptions> result(points.size(), options.trials);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        for (std::size_t k = 0; k < dimensions.size(); ++k)
+            result[i].overrides.push_back(fmt::format("{}={}", dimensions[k].key, points[i][k]));
+        result[i].directory = (base / folders[i]).string();
+    }
+    return result;
 }
 
 /// A cell of a table whose cells are divided by commas.
@@ -114,19 +115,18 @@ int sweep_command(const CommandContext& context, const SweepOptions& options) {
     const std::vector<Point> points = points_of(dimensions);
     const TrialsContext trials = trials_context(context);
     // Better now than after the trials of the points before.
-    for (const Point& point : points)
-        check_trials(trials, schema, trials_of(options, dimensions, point));
+    const std::vector<TrialsOptions> all = trials_of(options, dimensions, points);
+    for (const TrialsOptions& one : all) check_trials(trials, schema, one);
     SweepTable table(dimensions);
     fs::path directory;
-    for (const Point& point : points) {
-        context.out << name_of(dimensions, point) << '\n';
-        const TrialsDone done =
-            run_trials(trials, schema, trials_of(options, dimensions, point), signals.flag());
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        context.out << name_of(dimensions, points[i]) << '\n';
+        const TrialsDone done = run_trials(trials, schema, all[i], signals.flag());
         directory = fs::path(done.directory).parent_path();
         if (!done.trials.empty()) {
             const TrialsSummary summary = summary_of(done.trials);
             context.out << summary_text(summary) << std::flush;
-            table.add(point, summary);
+            table.add(points[i], summary);
             table.write(directory);
         }
         if (done.interrupted) {

@@ -118,6 +118,27 @@ TEST(Failure, GenerationThatFailsAsAWholeIsAnError) {
     EXPECT_THAT(text_of(experiment.directory / "status.json"), HasSubstr("\"failed\""));
 }
 
+TEST(Failure, BirthsThatFailInARowAreCountedAcrossAResume) {
+    const TemporaryDirectory place;
+    const std::shared_ptr<const evolve::Task> task =
+        evolve::make_callback_task(2, 1, [](evolve::Population& population) {
+            for (std::size_t i = 0; i < population.size(); ++i) {
+                population.fail(i);
+            }
+            return std::vector<double>(population.size(), 1.0);
+        });
+    Experiment experiment = callback_experiment(place.path() / "run", task);
+    experiment.steady_state = {.window = 8, .block = 4};
+    experiment.stop.generations = 2;
+    const Launched first = launch(experiment, {.ranks = 2});
+    EXPECT_EQ(first.reporter.reports.back().failed_in_a_row, 8U);
+    EXPECT_EQ(individuals_of(experiment.directory).front().individuals.front().status,
+              evolve::Status::failed);
+    experiment.stop.generations = 9;
+    EXPECT_THAT([&] { static_cast<void>(launch(experiment, {.start = Start::resume})); },
+                ThrowsMessage<Error>(HasSubstr("none of the last 12 births, up to generation 2")));
+}
+
 TEST(Failure, CauseThatAllShareDoesNotFillTheConsole) {
     const TemporaryDirectory place;
     Experiment experiment = callback_experiment(place.path() / "run", failing_task());

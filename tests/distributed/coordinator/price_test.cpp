@@ -84,5 +84,43 @@ TEST(Price, FormatsAndProductsChangeNoByteByRanksOrInterrupts) {
     EXPECT_EQ(results_of(experiment.directory), expected);
 }
 
+TEST(Price, DoesNotKeepARunFromBeingSolved) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.selection.bytes_weight = 1e-3;
+    experiment.stop.generations = 8;
+    static_cast<void>(launch(experiment, {}));
+    const NetworkFile best = read_network(experiment.directory / "best.cmb");
+    const evolve::Structure structure(best.genome);
+    ASSERT_GT(structure.stored_bytes(), 0);
+    const auto backend = make_cpu_backend({.threads = 1, .math = Math::fast});
+    evolve::Evaluator evaluator(*backend, *experiment.task, experiment.seed,
+                                evolve::family_of(experiment.family, experiment.variation));
+    const evolve::Genome* genome = &best.genome;
+    const double mark =
+        evaluator.evaluate(std::span(&genome, 1), {evolve::Phase::train, best.generation})[0]
+            .fitness;
+    ASSERT_LT(best.fitness, mark);
+    const std::shared_ptr<const evolve::Task> task = experiment.task;
+    const auto reason = [&](const evolve::SolvedTest& test, std::uint64_t candidates) {
+        experiment.directory = place.path() / "again";
+        std::filesystem::remove_all(experiment.directory);
+        experiment.task = solvable_task(task, test);
+        experiment.stop.solved = true;
+        experiment.stop.candidates = candidates;
+        return launch(experiment, {.ranks = 2}).result.reason;
+    };
+    const evolve::SolvedTest train{
+        .candidate = mark, .phase = evolve::Phase::train, .passes = mark};
+    EXPECT_EQ(reason(train, 1), StopReason::solved);
+    // The fitness of a test has no price.
+    const evolve::SolvedTest apart{.candidate = mark, .phase = evolve::Phase::test, .passes = mark};
+    for (const std::uint64_t candidates : {1U, 5U}) {
+        EXPECT_EQ(reason(apart, candidates), StopReason::solved) << candidates;
+    }
+    EXPECT_EQ(reason({.candidate = mark + 10.0, .phase = evolve::Phase::train, .passes = 0.0}, 1),
+              StopReason::generations);
+}
+
 }  // namespace
 }  // namespace cambrian::distributed

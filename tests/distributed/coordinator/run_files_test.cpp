@@ -79,6 +79,27 @@ TEST(StatusFile, ReadsBackAsItWasWritten) {
     }
 }
 
+TEST(StatusFile, IsBehindTheTableOfARunThatGoesOn) {
+    const TemporaryDirectory place;
+    RunStatus status;
+    status.state = "running";
+    status.generation = 2;
+    const auto done_with = [&](const std::string& table, const std::string& text) {
+        std::ofstream(place.path() / table, std::ios::binary) << text;
+        return rounds_done(status, place.path());
+    };
+    EXPECT_EQ(rounds_done(status, place.path()), 2U);
+    for (const char* text : {"", "generation", "generation,best\n", "0,1\n", "\n", "\n\n"})
+        EXPECT_EQ(done_with("generations.csv", text), 2U) << text;
+    EXPECT_EQ(done_with("generations.csv", "generation,best\n0,1\n1,1\n2,1\n3,1\n4"), 4U);
+    EXPECT_EQ(done_with("generations.csv", std::string(1U << 20U, 'x') + "\n8,1\n"), 9U);
+    status.state = "done";
+    EXPECT_EQ(rounds_done(status, place.path()), 2U);
+    status.state = "running";
+    fs::remove(place.path() / "generations.csv");
+    EXPECT_EQ(done_with("epochs.csv", "epoch,individual\n6,0\n6,1\n"), 6U);
+}
+
 TEST(StatusFile, IsWrittenOverWhereThereIsNoRoomForAnother) {
     const TemporaryDirectory place;
     leave_running(place.path(), 7);
@@ -351,6 +372,17 @@ TEST(RankLog, LinesWaitForTheRunToBegin) {
     { RankLog(place.path(), 4).line("in vain"); }
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "rank 4: in vain\n");
     EXPECT_FALSE(fs::exists(place.path() / "logs" / "rank-4.log"));
+}
+
+TEST(RankLog, MakesNoDirectoryAnewThatWasMovedAway) {
+    const TemporaryDirectory place;
+    RankLog log(place.path() / "run", 3);
+    log.begin();
+    fs::rename(place.path() / "run", place.path() / "moved");
+    testing::internal::CaptureStderr();
+    log.line("late");
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("late"));
+    EXPECT_FALSE(fs::exists(place.path() / "run"));
 }
 
 TEST(RankLog, FollowsNoLink) {

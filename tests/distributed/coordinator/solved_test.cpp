@@ -252,6 +252,17 @@ TEST(Solved, TaskThatDoesNotSayWhatSolvesItIsRefused) {
     EXPECT_FALSE(std::filesystem::exists(experiment.directory));
 }
 
+TEST(Solved, MarkThatNoNetworkReachesIsRefused) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.task = solvable_task(experiment.task, {.unreachable = "task.steps is 7 (why) why"});
+    experiment.stop.solved = true;
+    EXPECT_THAT(
+        [&] { static_cast<void>(launch(experiment, {})); },
+        ThrowsMessage<ConfigError>(HasSubstr("run.stop.solved is true and task.steps is 7")));
+    EXPECT_FALSE(std::filesystem::exists(experiment.directory));
+}
+
 }  // namespace
 }  // namespace solved_tests
 }  // namespace cambrian::distributed

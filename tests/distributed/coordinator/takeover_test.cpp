@@ -427,6 +427,19 @@ TEST(Succession, NobodyFollowsWhoIsOfAnotherJob) {
     }
 }
 
+TEST(Succession, NobodyFollowsWhereTheRunLiesNoMore) {
+    const TemporaryDirectory place;
+    RecordedNetwork network(2);
+    Communicator communicator = network.communicator(1);
+    const std::atomic<int> interrupt{0};
+    const auto follow = [&](const std::filesystem::path& directory) {
+        return await_successor(directory, communicator, {4, 0, {}}, interrupt, [](const auto&) {});
+    };
+    EXPECT_THROW(static_cast<void>(follow(place.path())), InputError);
+    EXPECT_THROW(static_cast<void>(follow(place.path() / "moved")), InputError);
+    EXPECT_FALSE(std::filesystem::exists(place.path() / "moved"));
+}
+
 TEST(Succession, OnlyOneFollows) {
     const TemporaryDirectory place;
     for (std::uint64_t epoch = 1; epoch < 20; ++epoch) {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
@@ -53,6 +55,25 @@ class WrongSign final : public ForwardModel {
 
   private:
     [[nodiscard]] static Var wrong(Var y) { return 2.0 * stop_gradient(y) - y; }
+    const Network& network_;
+};
+
+/// y |y| of what a network answers: its curvature jumps at 0.
+class Folded final : public ForwardModel {
+  public:
+    explicit Folded(const Network& network) : network_(network) {}
+    [[nodiscard]] std::int64_t input_features() const override { return network_.input_features(); }
+    [[nodiscard]] std::span<const StateSpec> state() const override { return network_.state(); }
+    [[nodiscard]] Var apply(Var x, const NetworkOperands& operands) const override {
+        const Var y = network_.apply(x, operands);
+        return y * abs(y);
+    }
+    [[nodiscard]] StepResult step(Var x, std::span<const Var> state,
+                                  const NetworkOperands& operands) const override {
+        return network_.step(x, state, operands);
+    }
+
+  private:
     const Network& network_;
 };
 
@@ -155,6 +176,46 @@ TEST(GradientCheck, KinksAreCountedAndNoErrors) {
     EXPECT_EQ(tensor(report, "slot.0.bias").kinks, 4);
     EXPECT_EQ(tensor(report, "slot.0.weight").kinks, 12);
     EXPECT_EQ(tensor(report, "head.weight").kinks, 0);
+}
+
+/// There is no weight that a difference could move.
+TEST(GradientCheck, NetworksWithoutWeightsPass) {
+    for (const auto& [json, inputs, outputs] :
+         {std::tuple{R"({"layers": [{"type": "softmax"}]})", 4, 4},
+          std::tuple{R"({"input": [2, 4, 4],
+              "layers": [{"type": "max_pool2d", "kernel": 2}, {"type": "dropout"}]})",
+                     32, 8}}) {
+        const Network network = network_of(json, inputs, outputs);
+        ASSERT_EQ(network.weight_count(), 0) << json;
+        const CheckReport report = checked(network, network, {.samples = 0});
+        EXPECT_TRUE(report.passed()) << json;
+        EXPECT_GT(tensor(report, "input").largest, 0.0) << json;
+    }
+}
+
+/// At 0 exactly the slope over a step is as large as the step is small.
+TEST(GradientCheck, AJumpThatIsMetIsAKink) {
+    for (const char* activation : {"sign", "step"}) {
+        const std::string json = std::string(R"({"layers": [{"type": "dense", "out": 4,
+            "init": "zeros", "activation": ")") +
+                                 activation + R"("}, {"type": "dense"}]})";
+        const Network network = network_of(json.c_str());
+        const CheckReport report = checked(network, network, {.samples = 0});
+        EXPECT_TRUE(report.passed()) << activation;
+        EXPECT_EQ(tensor(report, "slot.0.weight").kinks, 12) << activation;
+        EXPECT_EQ(tensor(report, "slot.0.bias").kinks, 4) << activation;
+        EXPECT_EQ(tensor(report, "slot.0.weight").largest, 0.0) << activation;
+        EXPECT_EQ(tensor(report, "head.bias").kinks, 0) << activation;
+        EXPECT_FALSE(checked(network, WrongSign(network)).passed()) << activation;
+    }
+}
+
+TEST(GradientCheck, AJumpOfTheCurvatureIsAKink) {
+    const Network network =
+        network_of(R"({"layers": [{"type": "dense", "init": "zeros", "bias": false}]})");
+    const CheckReport report = check_network(network, Folded(network), fresh(network), {}, {});
+    EXPECT_TRUE(report.passed());
+    EXPECT_EQ(tensor(report, "head.weight").kinks, 6);
 }
 
 TEST(GradientCheck, IdsStayIds) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/backend/backend.hpp"
@@ -136,6 +137,31 @@ TEST(WeightFormats, GraphsRoundAsCodesDo) {
         const bool fine = row(dtype).bits == 16 && row(dtype).group != ScaleGroup::none;
         EXPECT_LE(largest, fine ? 2e-4 : 1e-6) << name(dtype);
     }
+}
+
+/// The power of two above a share of the range, times the largest code, was more than a float.
+TEST(WeightFormats, FiniteNumbersStayFiniteWithPowersOfTwo) {
+    constexpr float largest = std::numeric_limits<float>::max();
+    const auto backend = make_cpu_backend({});
+    for (std::size_t i = 0; i < dtype_count; ++i) {
+        const auto dtype = static_cast<Dtype>(i);
+        if (!row(dtype).affine) continue;
+        for (const auto& numbers : {std::vector{largest, 1.0F, 0.0F}, std::vector{-largest, 0.0F},
+                                    std::vector{largest, -largest}}) {
+            std::vector<float> codes = numbers;
+            const std::int64_t count = std::ssize(numbers);
+            round_to_codes({dtype, Scales::mx}, {1, count}, codes);
+            const Tensor x(ValueType::real, {1, count}, {numbers.begin(), numbers.end()});
+            const Tensor graph = rounded(*backend, dtype, Scales::mx, x);
+            for (std::size_t j = 0; j < numbers.size(); ++j) {
+                EXPECT_TRUE(std::isfinite(codes[j])) << name(dtype) << ' ' << numbers[j];
+                EXPECT_TRUE(std::isfinite(graph.elements[j])) << name(dtype) << ' ' << numbers[j];
+            }
+        }
+    }
+    std::vector<float> numbers{largest, 0.0F};
+    round_to_codes({Dtype::uint2, Scales::mx}, {1, 2}, numbers);
+    EXPECT_EQ(numbers, (std::vector{3.0F * 0x1p126F, 0.0F}));
 }
 
 TEST(WeightFormats, ScalesAreThoseOfTheNetworkOrTheLayer) {

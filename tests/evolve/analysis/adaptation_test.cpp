@@ -59,6 +59,23 @@ TEST(Adaptations, StepsWithoutAValueTakeTheirTime) {
     EXPECT_THROW(static_cast<void>(adaptations(steps({1, none}), second)), ConfigError);
 }
 
+TEST(Adaptations, TellOfOthersWhereNothingIsKnownOfOne) {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    const auto progress = steps({none, none, 100, 10, none, 96, none, none});
+    const std::vector<std::uint64_t> changes{1, 3, 6, 8};
+    const auto found = known_adaptations(progress, changes);
+    ASSERT_EQ(found.size(), 4U);
+    EXPECT_FALSE(found[0] || found[2] || found[3]);
+    ASSERT_TRUE(found[1]);
+    EXPECT_EQ(found[1]->before, 100.0);
+    EXPECT_EQ(found[1]->steps, 3U);
+    EXPECT_THROW(static_cast<void>(adaptations(progress, changes)), ConfigError);
+    const std::vector<std::uint64_t> twice{3, 3};
+    EXPECT_THROW(static_cast<void>(known_adaptations(progress, twice)), ConfigError);
+    const std::vector<std::uint64_t> back{8, 3};
+    EXPECT_THROW(static_cast<void>(known_adaptations(progress, back)), ConfigError);
+}
+
 TEST(Adaptations, RefuseWhatTheyCannotTell) {
     const auto progress = steps({1, 2, 3});
     const auto refused = [&](const std::vector<std::uint64_t>& changes, double share) {

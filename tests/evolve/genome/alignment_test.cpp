@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <tuple>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/evolve/evaluation/activation_similarity.hpp"
@@ -193,6 +194,76 @@ TEST(Alignment, KeepsTheFunctionOfStrangers) {
     EXPECT_LE(testing::largest_difference(run(*backend, aligned(a, c)), run(*backend, c)), 1e-6);
 }
 
+/// Multiplies all weights of one gene.
+void scale_gene(Genome& genome, std::size_t gene, float factor) {
+    const GeneWeights range = gene_weights(genome.blueprint)[gene];
+    for (std::int64_t i = 0; i < range.count; ++i) {
+        genome.weights[static_cast<std::size_t>(range.offset + i)] *= factor;
+    }
+}
+
+Genome stranger(std::size_t list, std::uint64_t id) {
+    Genome genome = listed(list);
+    RandomStream rng(random_key(6, "test.stranger"), id);
+    for (float& weight : genome.weights) {
+        weight = rng.normal();
+    }
+    return genome;
+}
+
+TEST(Alignment, LargeLayersHaveNoMoreSay) {
+    for (std::size_t list = 0; list < layer_lists.size(); ++list) {
+        Genome a = stranger(list, 1);
+        Genome b = stranger(list, 2);
+        Genome expected = aligned(a, b);
+        for (std::size_t gene = 0; gene < gene_weights(a.blueprint).size(); gene += 2) {
+            for (Genome* genome : {&a, &b, &expected}) {
+                scale_gene(*genome, gene, 1024.0F);
+            }
+        }
+        EXPECT_EQ(aligned(a, b).weights, expected.weights) << list;
+    }
+}
+
+TEST(Alignment, NeverMakesNetworksLessAlike) {
+    double gained = 0.0;
+    for (std::size_t list = 0; list < layer_lists.size(); ++list) {
+        for (std::uint64_t id = 0; id < 20; ++id) {
+            const Genome a = stranger(list, 2 * id);
+            Genome b = a;  // a relative whose last gene, a head or link, is large and foreign
+            const Genome other = stranger(list, 2 * id + 1);
+            for (std::size_t i = 0; i < b.weights.size(); ++i) {
+                b.weights[i] += 0.3F * other.weights[i];
+            }
+            const std::vector<GeneWeights> genes = gene_weights(b.blueprint);
+            const auto foreign = weights_of(other, genes.back());
+            std::ranges::copy(foreign, b.weights.begin() + genes.back().offset);
+            scale_gene(b, genes.size() - 1, 50.0F);
+            const double strict = compare(a, b).overall;
+            const double permuted = compare(a, b, DnaMode::permutation).overall;
+            EXPECT_GE(permuted, strict) << list << ", " << id;
+            gained += compare(a, other, DnaMode::permutation).overall - compare(a, other).overall;
+        }
+    }
+    EXPECT_GT(gained, 1.0);
+}
+
+TEST(Alignment, LeavesUnitsThatItDoesNotFollow) {
+    const auto backend = make_reference_backend(Precision::f64);
+    for (const auto& [layers, inputs, rest] :
+         {std::tuple{R"([{"type": "mamba", "expand": 1, "state": 2}, {"type": "dense"}])", 3, ""},
+          std::tuple{R"([{"type": "conv_transpose1d", "out_channels": 4, "kernel": 2, "groups": 2},
+                         {"type": "conv1d", "out_channels": 2}, {"type": "dense"}])",
+                     16, R"(, "input": [4, 4])"}}) {
+        const Genome a = unit_genome(layers, inputs, rest);
+        Genome b = a;
+        std::ranges::reverse(b.weights);
+        EXPECT_LE(testing::largest_difference(run(*backend, aligned(a, b)), run(*backend, b)),
+                  1e-6);
+        EXPECT_GE(compare(a, b, DnaMode::permutation).overall, compare(a, b).overall);
+    }
+}
+
 TEST(Compare, TellsLinksAndDisabledSlots) {
     const std::string layers = R"([{"type": "dense", "out": 3}, {"type": "dense", "out": 3},
         {"type": "dense"}])";
@@ -213,6 +284,25 @@ TEST(Compare, TellsLinksAndDisabledSlots) {
     EXPECT_NEAR(result.enabled, 2.0 / 3.0, 1e-12);
     EXPECT_NEAR(compare(a, a).linked, 1.0, 1e-6);
     EXPECT_EQ(compare(a, a).enabled, 1.0);
+}
+
+TEST(Gram, IsOneExactlyForEqualNetworks) {
+    const auto backend = make_reference_backend(Precision::f64);
+    ThreadPool threads(1);
+    for (std::size_t list = 0; list < layer_lists.size(); ++list) {
+        for (std::uint64_t id = 0; id < 4; ++id) {
+            const Genome genome = stranger(list, id);
+            const std::array<const Genome*, 2> twins{&genome, &genome};
+            const Gram all(4, 1.0);
+            EXPECT_EQ(gram_matrix(twins, DnaMode::strict, threads), all) << list << ", " << id;
+            EXPECT_EQ(gram_matrix(twins, DnaMode::permutation, threads), all);
+            EXPECT_EQ(compare(genome, genome).linked, 1.0);
+            const Probe probe = random_probe(genome.blueprint.input_features, 2, 8, id);
+            const Genome fed = listed(list);  // no variance below 0
+            const std::array<const Genome*, 2> fed_twins{&fed, &fed};
+            EXPECT_EQ(activation_gram(*backend, fed_twins, probe), all);
+        }
+    }
 }
 
 TEST(Gram, HoldsEveryPairOnceForAnyNumberOfThreads) {

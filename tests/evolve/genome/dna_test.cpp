@@ -87,6 +87,16 @@ TEST(Similarity, OtherConnectionsAreNoWeightsInCommon) {
     EXPECT_EQ(similarity(first.back(), dna(wired(1)).back()), 0.0);
 }
 
+TEST(Similarity, OfEqualLayersIsOneExactly) {
+    for (std::uint64_t id = 0; id < 20; ++id) {
+        const Genome genome = founder(mixed_blueprint(), id);
+        for (const LayerSignature& signature : dna(genome)) {
+            EXPECT_EQ(similarity(signature, signature), 1.0) << id;
+        }
+        EXPECT_EQ(compare(genome, genome).overall, 1.0);
+    }
+}
+
 TEST(Similarity, ZeroVectorsAndForeignTypes) {
     LayerSignature a{.type = "dense", .structure = {}, .direction = {0.6F, 0.8F}};
     LayerSignature b = a;

@@ -123,6 +123,25 @@ TEST(NetworkFile, AnySectionOfThePreparationIsReadOrAnInputError) {
     }
 }
 
+TEST(NetworkFile, GenesOfNeuronsTellAGenotypeFromItsNetwork) {
+    NetworkFile file = prepared_network();
+    const auto identity = [](std::string_view genome) {
+        return R"({"genome":{"type":")" + std::string(genome) +
+               R"("},"run":{"seed":5},"task":{"type":"xor"}})";
+    };
+    file.identity_json = identity("hyperneat");
+    EXPECT_FALSE(is_genotype(file)) << "what develops has none";
+    EXPECT_NO_THROW(require_network(file, "best.cmb"));
+    file.genome.neuron_genes.emplace_back();
+    EXPECT_TRUE(is_genotype(file));
+    EXPECT_THAT([&] { require_network(file, "a.cmb"); },
+                ThrowsMessage<InputError>(HasSubstr("a.cmb is a genotype")));
+    file.identity_json = identity("neat");
+    EXPECT_FALSE(is_genotype(file));
+    file.identity_json = "";
+    EXPECT_FALSE(is_genotype(file)) << "nothing says so";
+}
+
 TEST(NetworkFile, WhatAnOlderVersionWroteIsRead) {
     const std::filesystem::path golden =
         std::filesystem::path(CAMBRIAN_SOURCE_DIR) / "tests/golden/files";

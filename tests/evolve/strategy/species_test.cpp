@@ -347,6 +347,12 @@ TEST(SpeciesStrategy, MigrantsAreASpeciesUntilTheirChildrenShowWhoTheyAre) {
     }
     EXPECT_EQ(offspring, 10U);
     EXPECT_EQ(next->birth(9).parents.front().birth / 100, 1U);
+    EXPECT_FALSE(next->carries(9));
+    // The fittest of all is carried over, wherever it comes from.
+    const Shared led = subject->receive(std::vector<Member>{{107, 107, 1e6}}, false);
+    EXPECT_TRUE(led->carries(9));
+    EXPECT_EQ(led->birth(9).parents.front().birth, 107U);
+    EXPECT_EQ(make({.sharing = Sharing::plain})->load(led->save())->digest(), led->digest());
     // A population that has died out is all theirs.
     const Shared alone = subject->receive(arriving, true);
     EXPECT_EQ(alone->parent_pool().size(), 3U);

@@ -170,7 +170,44 @@ TEST(Environments, SayWhatSolvesThem) {
     expect(R"("double_pole", "fitness": "damping", "solved_by": "generalise")", .1, 200);
     EXPECT_FALSE(task_of(R"("swing_up", "seconds_per_step": 0.05)")->solved());
     EXPECT_FALSE(task_of(R"("cart_pole", "sutton_barto_reward": true)")->solved());
+    for (const std::string_view other :
+         {R"("trials": 40)", R"("high_reward": 2)", R"("low_reward": 1)", R"("flip_spread": 0)"})
+        EXPECT_FALSE(task_of(fmt::format(R"("t_maze", {})", other))->solved()) << other;
     EXPECT_EQ(task_of(R"("cart_pole", "variant": "stanley")")->solved()->phase, Phase::train);
+}
+
+TEST(Environments, ShorterEpisodesAreCandidatesWithWhatTheyPay) {
+    const auto expect = [](std::string_view settings, double candidate, double passes) {
+        SCOPED_TRACE(settings);
+        const std::optional<SolvedTest> solved = task_of(settings)->solved();
+        ASSERT_TRUE(solved);
+        EXPECT_NEAR(solved->candidate, candidate, 0.1);
+        EXPECT_LE(solved->candidate, candidate);
+        EXPECT_EQ(solved->passes, passes);
+        EXPECT_EQ(solved->unreachable, "");
+    };
+    // 25 of 500 may lack, whenever.
+    expect(R"("cart_pole", "steps": 200)", 175, 475);
+    expect(R"("cart_pole", "steps": 900)", 475, 475);
+    expect(R"("swing_up", "steps": 500)", 400, 900);
+    expect(R"("double_pole", "steps": 1000)", 1000, 100'000);
+    expect(R"("double_pole", "fitness": "damping", "steps": 500)", .05, 100'000);
+    expect(R"("t_maze", "steps": 350)", 47, 97);
+    expect(R"("t_maze", "steps": 700)", 97, 97);
+    expect(R"("mountain_car", "steps": 120)", -110, -110);
+    expect(R"("pendulum", "steps": 100)", -200, -200);
+}
+
+TEST(Environments, AMarkOfTheTrainFitnessMayBeOutOfReach) {
+    const auto unreachable = [](std::string_view steps) {
+        return task_of(fmt::format(R"("cart_pole", "variant": "stanley"{})", steps))
+            ->solved()
+            ->unreachable;
+    };
+    EXPECT_EQ(unreachable(""), "");
+    EXPECT_EQ(unreachable(R"(, "steps": 200000)"), "");
+    EXPECT_THAT(unreachable(R"(, "steps": 99999)"),
+                AllOf(HasSubstr("task.steps is 99999"), HasSubstr("and 100000 solve it")));
 }
 
 TEST(Environments, AreTestedOnWholeEpisodesHoweverShortTheyTrain) {

@@ -5,6 +5,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/evolve/tasks/table/table.hpp"
 #include "cambrian/tests/evolve/support/task_support.hpp"
 
 namespace cambrian::evolve::table_task_test {
@@ -176,6 +177,17 @@ TEST_F(Table, EveryRowCountsOnceInWindowsOfAnyLength) {
             EXPECT_TRUE(task->signature().time);
             EXPECT_NEAR(loss(*task, genome), expected, 1e-4) << length << " " << warm_up;
         }
+}
+
+TEST(TableWindows, OverlapByTheWarmUp) {
+    const std::vector<Series> series{{"a", 7, {}, {}, {}, {}}, {"b", 4, {}, {}, {}, {}}};
+    const Windows windows = cover(series, 4, 2);
+    EXPECT_EQ(windows.count, 4);
+    // The first of a file counts from its first row; the last one is moved back to be full.
+    EXPECT_THAT(windows.rows, ElementsAre(0, 1, 2, 3, 2, 3, 4, 5, 3, 4, 5, 6, 7, 8, 9, 10));
+    EXPECT_EQ(windows.counted,
+              (std::vector<bool>{true, true, true, true, false, false, true, true, false, false,
+                                 false, true, true, true, true, true}));
 }
 
 TEST_F(Table, ShortTestFilesArePadded) {

@@ -10,6 +10,7 @@
 #include "cambrian/evolve/genome/genome_layout.hpp"
 #include "cambrian/evolve/variation/mutation.hpp"
 #include "cambrian/tests/evolve/support/genome_support.hpp"
+#include "cambrian/tests/support/network_run.hpp"
 
 namespace cambrian::evolve::splice_test {
 namespace {
@@ -296,6 +297,113 @@ TEST(Splice, ByNeuronKeepsTheGatesOfAUnitTogether) {
             }
         }
     }
+}
+
+/// Which parent each weight of some children by neuron comes from; all weights of the parents
+/// differ.
+std::vector<std::vector<int>> origins_by_neuron(const std::string& layers, std::int64_t inputs,
+                                                const std::string& rest = "") {
+    Family family;
+    family.a = founder(test::blueprint_of(
+        R"({"layers": [)" + layers + R"(, {"type": "dense"}])" + rest + "}", inputs, 2));
+    family.b = family.a;
+    for (float& weight : family.b.weights) {
+        weight += 1.0F;
+    }
+    std::vector<std::vector<int>> all;
+    for (std::uint64_t id = 0; id < 20; ++id) {
+        RandomStream rng = stream(id);
+        all.push_back(origins(
+            family, splice(rng, {.mode = SpliceMode::neuron}, family.a, 1.0, family.b, 1.0)));
+    }
+    return all;
+}
+
+/// Whether weights come from the same parent in every child.
+bool go_together(const std::vector<std::vector<int>>& children, std::size_t i, std::size_t j) {
+    return std::ranges::all_of(children, [&](const auto& from) { return from[i] == from[j]; });
+}
+
+TEST(Splice, ByNeuronTakesAChannelOfAMambaWithAllThatItReads) {
+    const auto children = origins_by_neuron(
+        R"({"type": "mamba", "expand": 1, "state": 2, "kernel": 2, "dt_rank": 1})", 3);
+    // norm.gain [3], in_proj [2, 3, 3], conv_weight [3, 2], conv_bias [3], x_proj [5, 3],
+    // dt_proj [3, 1], dt_bias [3], a_log [3, 2], skip [3], out_proj [3, 3].
+    for (std::size_t channel = 0; channel < 3; ++channel) {
+        const std::size_t first = 3 + 3 * channel;
+        for (const std::size_t other :
+             {first + 2, first + 9, 21 + 2 * channel, 27 + channel, 45 + channel, 48 + channel,
+              51 + 2 * channel, 57 + channel}) {
+            EXPECT_TRUE(go_together(children, first, other)) << channel << ", " << other;
+        }
+        // What the block gives has as many units, which are others.
+        EXPECT_FALSE(go_together(children, first, channel));
+        EXPECT_FALSE(go_together(children, first, 60 + 3 * channel));
+    }
+    EXPECT_FALSE(go_together(children, 3, 6));
+}
+
+TEST(Splice, ByNeuronKnowsTheGroupsOfATransposedConvolution) {
+    const auto children = origins_by_neuron(
+        R"({"type": "conv_transpose1d", "out_channels": 4, "kernel": 2, "groups": 2})", 16,
+        R"(, "input": [4, 4])");
+    // Kernel [4 inputs, 2 of a group, 2], bias [4].
+    for (std::size_t unit = 0; unit < 4; ++unit) {
+        const std::size_t group = unit / 2;
+        for (const std::size_t input : {2 * group, 2 * group + 1}) {
+            for (std::size_t tap = 0; tap < 2; ++tap) {
+                EXPECT_TRUE(go_together(children, 4 * input + 2 * (unit % 2) + tap, 16 + unit));
+            }
+        }
+        EXPECT_FALSE(go_together(children, 16 + unit, 16 + (unit + 1) % 4));
+    }
+}
+
+TEST(Splice, ByNeuronKeepsEqualNumbersOfOtherUnitsApart) {
+    // Gate, up and down [3, 3] each, then their biases.
+    const auto gated = origins_by_neuron(R"({"type": "swiglu", "hidden": 3})", 3);
+    for (std::size_t unit = 0; unit < 3; ++unit) {
+        EXPECT_TRUE(go_together(gated, 3 * unit, 9 + 3 * unit));
+        EXPECT_TRUE(go_together(gated, 3 * unit, 27 + unit));
+        EXPECT_TRUE(go_together(gated, 18 + 3 * unit, 33 + unit));
+        EXPECT_FALSE(go_together(gated, 3 * unit, 18 + 3 * unit));
+    }
+    // Two layers [3, 3] with biases in one gene.
+    const auto nested = origins_by_neuron(
+        R"({"type": "residual", "layers": [{"type": "dense", "out": 3}, {"type": "dense"}]})", 3);
+    for (std::size_t unit = 0; unit < 3; ++unit) {
+        EXPECT_TRUE(go_together(nested, 3 * unit, 9 + unit));
+        EXPECT_TRUE(go_together(nested, 12 + 3 * unit, 21 + unit));
+        EXPECT_FALSE(go_together(nested, 3 * unit, 12 + 3 * unit));
+    }
+    // One head of each unit: queries, keys and values [3, 3] go together, what is given is others.
+    const auto heads = origins_by_neuron(R"({"type": "multi_head_attention", "heads": 3})", 3);
+    for (std::size_t unit = 0; unit < 3; ++unit) {
+        EXPECT_TRUE(go_together(heads, 3 * unit, 18 + 3 * unit));
+        EXPECT_FALSE(go_together(heads, 3 * unit, 27 + 3 * unit));
+    }
+}
+
+TEST(Splice, ByNeuronKnowsTheUnitsOfInnerLayers) {
+    const auto children =
+        origins_by_neuron(R"({"type": "sequential", "layers": [{"type": "gru", "hidden": 3}]})", 2);
+    for (std::size_t unit = 0; unit < 3; ++unit) {
+        EXPECT_TRUE(go_together(children, 2 * unit, 6 + 2 * unit));       // weight_ih [3, 3, 2]
+        EXPECT_TRUE(go_together(children, 2 * unit, 18 + 9 + 3 * unit));  // weight_hh
+    }
+    EXPECT_FALSE(go_together(children, 0, 2));
+}
+
+TEST(Splice, ByNeuronTakesANeuronWithItsConnections) {
+    const auto children = origins_by_neuron(
+        R"({"type": "neurons", "in": 2, "out": 2, "neurons": [{}, {}], "connections": [
+            {"source": 0, "target": 1}, {"source": 1, "target": 0}, {"source": 1, "target": 1}]})",
+        2);
+    // Three weights, then the biases.
+    EXPECT_TRUE(go_together(children, 0, 4));
+    EXPECT_TRUE(go_together(children, 1, 3));
+    EXPECT_TRUE(go_together(children, 2, 4));
+    EXPECT_FALSE(go_together(children, 3, 4));
 }
 
 TEST(Splice, AfterAlignmentOfTwinsIsTheTwin) {

@@ -26,14 +26,27 @@ def judged(networks):
     return fitness
 
 
-asked, best = 0, 0.0
+def refuses(networks):
+    """What comes after tell() is of other networks."""
+    try:
+        networks([[0.0, 0.0]] * len(networks))
+    except RuntimeError as error:
+        assert "call ask()" in str(error), error
+        return True
+    return False
+
+
+asked, best, former = 0, 0.0, None
 with evolution(3) as first:
     for networks in first:
         asked += 1
+        assert former is None or refuses(former)
         assert len(networks) == (20 if networks.phase == "train" else 1)  # A whole generation.
         fitness = judged(networks)
         best = max([best] + fitness)
         first.tell(fitness)
+        assert refuses(networks)
+        former = networks
 rounds = []
 with evolution(4, resume=True) as second:
     for networks in second:

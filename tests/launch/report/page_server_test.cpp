@@ -9,7 +9,9 @@
 
 #include <array>
 #include <chrono>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -26,18 +28,26 @@ using test::TemporaryDirectory;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-/// What comes back for bytes as they are, until the other side has nothing more to say.
-/// @param leaves whether this side says that it has no more to send, which ends a request, too.
-std::string answer_to(int port, const std::string& bytes, bool leaves = false) {
+/// A connection to a port of this host; -1 where there is none.
+int connected(int port) {
     const int file = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<std::uint16_t>(port));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    timeval patience{.tv_sec = 8, .tv_usec = 0};
+    timeval patience{.tv_sec = 20, .tv_usec = 0};
     ::setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    if (::connect(file, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) return file;
+    ::close(file);
+    return -1;
+}
+
+/// What comes back for bytes as they are, until the other side has nothing more to say.
+/// @param leaves whether this side says that it has no more to send, which ends a request, too.
+std::string answer_to(int port, const std::string& bytes, bool leaves = false) {
+    const int file = connected(port);
     std::string answer;
-    if (::connect(file, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) {
+    if (file >= 0) {
         ::send(file, bytes.data(), bytes.size(), MSG_NOSIGNAL);
         if (leaves) ::shutdown(file, SHUT_WR);
         std::array<char, 4096> part{};
@@ -106,6 +116,85 @@ TEST(PageServer, RefusesEverythingElse) {
           "GET / HTTP/1.1\r\n" + std::string(20'000, 'h') + ": x\r\n\r\n"})
         static_cast<void>(answer_to(port, bytes, true));
     EXPECT_THAT(answer_to(port, request("GET /", own)), HasSubstr("secret"));
+}
+
+/// Clients that send a byte of a header now and then, for ten seconds.
+class SlowClients {
+  public:
+    SlowClients(int port, int count) {
+        for (int i = 0; i < count; ++i) files_.push_back(connected(port));
+        for (const int file : files_) say(file, "GET / HTTP/1.1\r\nX: ");
+        thread_ = std::jthread([this](const std::stop_token& stop) {
+            for (int i = 0; i < 50 && !stop.stop_requested(); ++i) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(200));
+                for (const int file : files_) say(file, "x");
+            }
+        });
+    }
+    ~SlowClients() {
+        thread_.request_stop();
+        thread_.join();
+        for (const int file : files_) ::close(file);
+    }
+    SlowClients(const SlowClients&) = delete;
+    SlowClients& operator=(const SlowClients&) = delete;
+
+  private:
+    static void say(int file, std::string_view bytes) {
+        ::send(file, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    }
+
+    std::vector<int> files_;
+    std::jthread thread_;
+};
+
+TEST(PageServer, SlowClientsHinderNobodyNorTheEnd) {
+    using Clock = std::chrono::steady_clock;
+    auto server = std::make_unique<PageServer>("127.0.0.1", 0);
+    server->show("the page", 1);
+    const SlowClients some(server->port(), 8);
+    Clock::time_point begin = Clock::now();
+    EXPECT_THAT(answer_to(server->port(), request("GET /", "localhost")), HasSubstr("the page"));
+    EXPECT_LT(Clock::now() - begin, std::chrono::seconds(3));
+    const SlowClients more(server->port(), 16);
+    // As many as there are threads, and more: these are left to themselves.
+    begin = Clock::now();
+    EXPECT_THAT(answer_to(server->port(), request("GET /", "localhost")), HasSubstr("the page"));
+    EXPECT_LT(Clock::now() - begin, std::chrono::seconds(12));
+    const SlowClients last(server->port(), 16);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    begin = Clock::now();
+    server.reset();
+    EXPECT_LT(Clock::now() - begin, std::chrono::seconds(2));
+}
+
+TEST(PageServer, LargeRequestsAreNotRead) {
+    PageServer server("127.0.0.1", 0);
+    server.show("the page", 1);
+    const int file = connected(server.port());
+    ASSERT_GE(file, 0);
+    std::string lines = "GET / HTTP/1.1\r\n";
+    while (lines.size() < std::size_t{1} << 20U) lines += "X: " + std::string(1000, 'x') + "\r\n";
+    int sent = 0;
+    while (sent < 64 &&
+           ::send(file, lines.data(), lines.size(), MSG_NOSIGNAL) == std::ssize(lines)) {
+        ++sent;
+        lines.replace(0, 16, "X: x\r\nX: xxxxxxx");
+    }
+    EXPECT_LT(sent, 64);
+    ::close(file);
+}
+
+TEST(PageServer, RangesAreNotAnswered) {
+    PageServer server("127.0.0.1", 0);
+    server.show("the page", 1);
+    for (const char* range : {"bytes=4-7", "bytes=0-,0-,0-,0-"}) {
+        const std::string answer =
+            answer_to(server.port(),
+                      fmt::format("GET / HTTP/1.1\r\nHost: localhost\r\nRange: {}\r\n\r\n", range));
+        EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
+        EXPECT_THAT(answer, ::testing::EndsWith("\r\n\r\nthe page"));
+    }
 }
 
 TEST(PageServer, SaysThatAPortIsTaken) {

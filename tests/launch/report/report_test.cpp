@@ -3,12 +3,14 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/launch/report/chart.hpp"
+#include "cambrian/launch/report/run_charts.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
 namespace cambrian::launch {
@@ -199,6 +201,76 @@ TEST(Report, TakesWhatARunMayHaveWritten) {
     EXPECT_EQ(run({"report", directory.file("begun")}).code, 0);
     directory.write("short/generations.csv", "generation,evaluations,best\n0,1\n");
     EXPECT_THAT(run({"report", directory.file("short")}).err, HasSubstr("line 2 has 2 cells"));
+}
+
+std::size_t times_in(const std::string& text, std::string_view part) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+        ++count;
+    return count;
+}
+
+/// A run whose best is near 1 from generation 3 on.
+RunData saturated() {
+    RunData run;
+    for (int i = 0; i < 60; ++i)
+        for (const auto& [name, value] :
+             std::initializer_list<std::pair<const char*, double>>{{"best", i < 3 ? 0.25 * (i + 1)
+                                                                            : i < 10 ? 0.999
+                                                                                     : 1.0},
+                                                                   {"mean", i < 3 ? 0.1 * i : 0.8},
+                                                                   {"worst", -0.5}}) {
+            run.columns[name].generation.push_back(i);
+            run.columns[name].value.push_back(value);
+        }
+    return run;
+}
+
+TEST(FitnessChart, DrawsAllOfARunThatSaturates) {
+    const std::string text = fitness_html(saturated());
+    for (const char* name : {"best", "mean", "worst"})
+        EXPECT_THAT(text, HasSubstr(std::string("</i>") + name));
+    EXPECT_THAT(text, Not(HasSubstr("not drawn")));
+    EXPECT_EQ(times_in(text, "fill='none'"), 3U);
+    // Nor does one hide that has its best from the first generation on.
+    RunData solved = saturated();
+    for (double& value : solved.columns["best"].value) value = std::max(value, 0.999);
+    EXPECT_THAT(fitness_html(solved), Not(HasSubstr("not drawn")));
+}
+
+TEST(FitnessChart, CutsHugeMeansButNeverTheBest) {
+    RunData run = saturated();
+    run.columns["mean"].value[7] = -1e12;
+    run.columns["worst"].value[7] = -3e30;
+    run.columns["best"].value[0] = -40.0;
+    run.columns["validated"] = {{0.0, 59.0}, {-50.0, 1.0}};
+    const std::string text = fitness_html(run);
+    EXPECT_THAT(text, HasSubstr("<p>2 numbers below -254 are not drawn.</p>"));
+    EXPECT_THAT(text, HasSubstr(">-40</text>"));
+    EXPECT_EQ(times_in(text, "<circle"), 2U);
+}
+
+TEST(Chart, TellsTicksApart) {
+    const auto texts = [](double low, double high) {
+        const std::string text = svg({"near", "x", {}, {{"y", "#000", {0, 1}, {low, high}}}});
+        std::set<std::string> found;
+        constexpr std::string_view before = "text-anchor='end'>";
+        for (std::size_t at = text.find(before); at != std::string::npos;
+             at = text.find(before, at + 1))
+            found.insert(text.substr(at + before.size(), text.find('<', at) - at - before.size()));
+        EXPECT_EQ(found.size(), times_in(text, before)) << low;
+        EXPECT_GE(found.size(), 4U) << low;
+        return found;
+    };
+    EXPECT_THAT(texts(0.99999, 1.0), testing::Contains("0.999996"));
+    EXPECT_THAT(texts(12'345'678.0, 12'345'679.0), testing::Contains("12345678.4"));
+    EXPECT_THAT(texts(0.0, 1.0), testing::Contains("0.2"));
+    texts(-1e-9, 2e-9);
+    EXPECT_EQ(number_text(0.0, 1.0), "0");
+    EXPECT_EQ(number_text(-253.96, 10.0), "-253.96");
+    // The longest numbers do not begin outside the picture.
+    EXPECT_THAT(svg({"near", "x", {}, {{"y", "#000", {0, 1}, {-12345678.125, -12345678.0}}}}),
+                Not(HasSubstr("d='M64 ")));
 }
 
 TEST(Chart, ShowsNumbersThatDifferByRoundingAsOne) {

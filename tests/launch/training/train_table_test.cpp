@@ -104,6 +104,14 @@ TEST_F(TrainTable, OtherDataThanThoseThatWereLearntAreToldOrRefused) {
     const Result swapped = run({"evaluate", best(), "--set", R"(task.inputs=["b","a"])"});
     EXPECT_EQ(swapped.code, 2);
     EXPECT_THAT(swapped.err, HasSubstr("is a network for other data"));
+    const Result judged =
+        run({"quantise", best(), "--dtype", "int8", "--set", "task.normalise=min_max"});
+    EXPECT_EQ(judged.code, 0);
+    EXPECT_THAT(judged.out, HasSubstr("has learnt with other constants of scaling"));
+    const Result refused = run({"quantise", best(), "--dtype", "int8", "--calibrate", "--set",
+                                R"(task.inputs=["b","a"])"});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("is a network for other data"));
     const std::string next =
         config(R"("inputs": ["b", "a"], "targets": ["y"])", R"([{"type": "dense"}])");
     const Result started = run({"train", next, "--set", "run.directory=" + directory_.file("next"),
@@ -115,6 +123,27 @@ TEST_F(TrainTable, OtherDataThanThoseThatWereLearntAreToldOrRefused) {
                               R"(task.inputs=["a","b"])", "--set", "task.normalise=min_max"});
     EXPECT_EQ(other.code, 0) << other.err;
     EXPECT_THAT(other.out, HasSubstr("has learnt with other constants of scaling"));
+}
+
+TEST_F(TrainTable, PopulationsOfOtherDataAreRefused) {
+    const std::string own =
+        config(R"("inputs": ["a", "b"], "targets": ["y"])", R"([{"type": "dense"}])");
+    const auto evolve = [&](const char* run_name, const std::string& setting) {
+        return run({"evolve", own, "--set", "run.directory=" + directory_.file(run_name), "--set",
+                    "run.stop.generations=1", "--set", "population.size=4", "--set", setting});
+    };
+    const Result first = evolve("first", "run.seed=3");
+    ASSERT_EQ(first.code, 0) << first.err;
+    const std::string initial = "network={\"initial\":\"" + directory_.file("first") + "\"}";
+    const Result same = evolve("same", initial);
+    EXPECT_EQ(same.code, 0) << same.err;
+    const std::string swapped =
+        config(R"("inputs": ["b", "a"], "targets": ["y"])", R"([{"type": "dense"}])");
+    const Result refused =
+        run({"evolve", swapped, "--set", "run.directory=" + directory_.file("next"), "--set",
+             "run.stop.generations=1", "--set", initial});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("is a network for other data"));
 }
 
 TEST_F(TrainTable, LearnsClassesAndTellsTheirAccuracy) {
