@@ -185,7 +185,7 @@ TEST(Trials, RunsUnderWayGoOn) {
     ASSERT_EQ(trials(other, {"--runs", "1"}).code, 0);
     EXPECT_EQ(test::content(directory.path() / "set/seed-1/generations.csv"),
               test::content(other.path() / "set/seed-1/generations.csv"));
-    // Files that a host lost: the run begins anew, and that is said.
+    // Files that a host lost: the run begins anew beside them, and that is said.
     fs::remove(directory.path() / "set/trials.csv");
     fs::resize_file(directory.path() / "set/seed-1/checkpoint.cmb", 10);
     for (const fs::directory_entry& entry : fs::directory_iterator(directory.path() / "set/seed-1"))
@@ -196,6 +196,22 @@ TEST(Trials, RunsUnderWayGoOn) {
     EXPECT_THAT(again.out, HasSubstr("the run begins anew"));
     EXPECT_EQ(test::content(directory.path() / "set/seed-1/generations.csv"),
               test::content(other.path() / "set/seed-1/generations.csv"));
+    EXPECT_EQ(fs::file_size(directory.path() / "set/seed-1.damaged/checkpoint.cmb"), 10U);
+}
+
+TEST(Trials, ARunThatCannotBeWrittenStaysAsItIs) {
+    const TemporaryDirectory directory;
+    ASSERT_EQ(trials(directory, {"--runs", "1"}).code, 0);
+    fs::remove(directory.path() / "set/trials.csv");
+    const fs::path reign = directory.path() / "set/seed-1/coordinator.json";
+    fs::remove(reign);
+    fs::create_directory(reign);
+    const std::string rows = test::content(directory.path() / "set/seed-1/generations.csv");
+    const Result again = trials(directory, {"--runs", "1"});
+    EXPECT_EQ(again.code, 3) << again.out;
+    EXPECT_THAT(again.err, HasSubstr("cannot be written"));
+    EXPECT_EQ(test::content(directory.path() / "set/seed-1/generations.csv"), rows);
+    EXPECT_FALSE(fs::exists(directory.path() / "set/seed-1.damaged"));
 }
 
 TEST(Trials, InterruptsAndKillsChangeNoRow) {
