@@ -312,6 +312,28 @@ TEST_F(Evaluate, PopulationsAreGroupedByTheirDistances) {
               "2 networks, mean distance of pairs 0.0000\n");
 }
 
+TEST_F(Evaluate, GenesAreWeighedAsTheirRunDoes) {
+    const std::string config = test::write_xor(directory_);
+    const auto evolved = [&](const char* name, const std::string& weight) {
+        const std::string place = directory_.file(name);
+        EXPECT_EQ(run({"evolve", config, "--quiet", "--set", "run.directory=" + place, "--set",
+                       "species.distance={\"excess\":0,\"disjoint\":0,\"weight\":" + weight + "}"})
+                      .code,
+                  0);
+        return place;
+    };
+    const std::string unweighed = evolved("unweighed", "0");
+    const std::string weighed = evolved("weighed", "1");
+    const auto compared = [&](const std::vector<std::string>& runs) {
+        return run(with(with({"compare"}, runs), {"--measure", "history"}));
+    };
+    EXPECT_THAT(compared({unweighed}).out, testing::EndsWith("mean distance of pairs 0.0000\n"));
+    const Result apart = compared({weighed});
+    EXPECT_EQ(apart.code, 0) << apart.err;
+    EXPECT_THAT(apart.out, testing::Not(HasSubstr("pairs 0.0000")));
+    EXPECT_THAT(compared({weighed, unweighed}).err, HasSubstr("weighs genes otherwise"));
+}
+
 TEST_F(Evaluate, AdaptationIsToldFromRunToRun) {
     const std::string config = test::write_xor(directory_);
     const auto evolved = [&](const char* name, const std::vector<std::string>& more) {
