@@ -44,14 +44,6 @@ class CambrianError(Exception):
     """A file that is missing, damaged, or another than was asked for: `<problem> (<why>) <suggestion>`."""
 
 
-def _fnv1a(data):
-    """The hash of Fowler, Noll and Vo, of 64 bits."""
-    found = 0xcbf29ce484222325
-    for byte in data:
-        found = (found ^ byte) * 0x100000001b3 % (1 << 64)
-    return found
-
-
 def _damaged(path, why):
     return CambrianError(f"{path} cannot be read ({why}) restore it from a good copy")
 
@@ -432,7 +424,7 @@ class Sweep(_Directory, _Together):
         would have, ends with a hash of the name of the point."""
         name = ",".join(f"{key}={value}" for key, value in zip(self.keys, point))
         plain = name.translate({ord(letter): "-" for letter in "/{}"})
-        end = f"-{_fnv1a(name.encode()):016x}"
+        end = f"-{_hash64(name.encode()):016x}"
         hashed = plain.encode()[:LONGEST_NAME - len(end)].decode(errors="ignore") + end
         return hashed if os.path.isdir(self._file(hashed)) else plain
 

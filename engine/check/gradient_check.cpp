@@ -221,10 +221,10 @@ struct Slopes {
     /// Whether they differ by far more than a bend over a step, and a slope lies between them.
     [[nodiscard]] bool bends_around(double slope, double scale,
                                     const CheckSettings& settings) const {
-        const auto [least, most] = std::minmax(left, right);
+        const auto [low, high] = std::minmax(left, right);
         const double slack = settings.bound * scale;
-        return most - least > std::max(slack, 10.0 * settings.step * scale) &&
-               slope >= least - slack && slope <= most + slack;
+        return high - low > std::max(slack, 10.0 * settings.step * scale) && slope >= low - slack &&
+               slope <= high + slack;
     }
 };
 
@@ -316,15 +316,15 @@ class GradientCheck {
         const std::span own(gradients_[part.operand].elements);
         const std::vector<Slopes> slopes = measured(part, elements, settings_.step);
         std::vector<Compared> all;
-        double least_scale = floor_;
+        double min_scale = floor_;
         for (std::size_t i = 0; i < elements.size(); ++i) {
             const double computed = own[static_cast<std::size_t>(part.offset + elements[i])];
             all.push_back({.element = elements[i], .computed = computed, .slopes = slopes[i]});
-            least_scale = std::max(least_scale, std::abs(computed));
+            min_scale = std::max(min_scale, std::abs(computed));
         }
         std::vector<std::int64_t> doubtful;
         for (const Compared& one : all)
-            if (std::abs(one.difference()) > settings_.bound * least_scale)
+            if (std::abs(one.difference()) > settings_.bound * min_scale)
                 doubtful.push_back(one.element);
         const std::vector<Slopes> narrow =
             measured(part, doubtful, settings_.step * Differences::fraction);

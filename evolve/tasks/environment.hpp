@@ -75,9 +75,9 @@ class Environment {
     }
     /// Nothing where nobody says what solves it.
     [[nodiscard]] virtual std::optional<Solution> solution() const { return std::nullopt; }
-    /// The most that so many steps of an episode add to its score; 0 where nobody says, or where
+    /// The largest score of so many steps of an episode; 0 where nobody says, or where
     /// fewer of them cost nothing.
-    [[nodiscard]] virtual double most_pay(std::int64_t) const { return 0.0; }
+    [[nodiscard]] virtual double max_score(std::int64_t) const { return 0.0; }
     /// What a state looks like (`cambrian report`); nothing where it cannot be drawn. What never
     /// changes comes first: it is stored once.
     [[nodiscard]] virtual std::optional<Picture> picture(EpisodeState) const {

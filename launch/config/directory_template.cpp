@@ -55,6 +55,12 @@ std::string hint(const Json& config, const Schema& schema, const std::string& na
 
 }  // namespace
 
+std::string part_of_name(std::string value) {
+    std::ranges::replace_if(
+        value, [](char c) { return c == '/' || c == '{' || c == '}'; }, '-');
+    return value;
+}
+
 std::string run_directory(const Json& config, const Schema& schema, const Origins& origins) {
     const std::string text = config.at("run").at("directory").get<std::string>();
     const auto refuse = [&](const std::string& why, const std::string& suggestion) {
@@ -79,10 +85,9 @@ std::string run_directory(const Json& config, const Schema& schema, const Origin
         if (value->is_structured())
             refuse(fmt::format("{{{}}} is a {}", name, value->is_object() ? "section" : "list"),
                    "name a key that is a text, a number, true or false");
-        std::string part = value->is_string() ? value->get<std::string>() : value->dump();
         // A resume reads what comes of it: it is no folder of several, and has no keys.
-        std::ranges::replace_if(
-            part, [](char c) { return c == '/' || c == '{' || c == '}'; }, '-');
+        const std::string part =
+            part_of_name(value->is_string() ? value->get<std::string>() : value->dump());
         if (part == "." || part == "..")
             refuse(fmt::format("{{{}}} is \"{}\", which is another folder", name, part),
                    "give it another value, or write the folder into run.directory itself");

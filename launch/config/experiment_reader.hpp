@@ -62,10 +62,13 @@ enum class Purpose : std::uint8_t { evolve, evaluate };
     const evolve::StrategyRegistry& strategies = evolve::standard_strategies(),
     const evolve::GenomeRegistry& genomes = evolve::standard_genomes());
 
+/// A value as a part of the name of a folder: a dash for each slash and brace.
+[[nodiscard]] std::string part_of_name(std::string value);
+
 /// run.directory with each key in braces replaced by its value: {name} and {seed} are those of run,
-/// others are written in full, {population.size}. A slash or a brace in a value becomes a dash:
-/// a value is a part of one name. Throws ConfigError for a key that the config does not have, with
-/// the nearest one, and for one that is a section or a list.
+/// others are written in full, {population.size}. A value is a part of one name.
+/// Throws ConfigError for a key that the config does not have, with the nearest one, and for one
+/// that is a section or a list.
 /// @param config with every default.
 [[nodiscard]] std::string run_directory(const Json& config, const Schema& schema,
                                         const Origins& origins);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double width = 760.0;
 constexpr double height = 280.0;
-constexpr double least_left = 64.0;
+constexpr double min_left = 64.0;
 constexpr double right = 16.0;
 constexpr double top = 8.0;
 constexpr double bottom = 40.0;
@@ -148,7 +148,7 @@ double left_of(const Chart& chart, const Axis& up) {
     std::size_t longest = 0;
     for (const double tick : up.ticks()) longest = std::max(longest, up.text(tick).size());
     const double title = chart.y_title.empty() ? 10.0 : 24.0;
-    return std::max(least_left, title + 6.5 * static_cast<double>(longest));
+    return std::max(min_left, title + 6.5 * static_cast<double>(longest));
 }
 
 void draw_axes(std::string& text, const Chart& chart, const Axis& across, const Axis& up) {

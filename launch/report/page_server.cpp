@@ -16,12 +16,11 @@
 #include <thread>
 #include <utility>
 
+#include "cambrian/engine/core/clock.hpp"
 #include "cambrian/engine/core/error.hpp"
 
 namespace cambrian::launch {
 namespace {
-
-using Steady = std::chrono::steady_clock;
 
 /// Who is slower is left, so that others have their turn.
 constexpr std::chrono::seconds longest_request{5};
@@ -67,7 +66,7 @@ class Connection final : public httplib::Stream {
   private:
     /// Whether it may be read from or written to, before it has lasted so long.
     [[nodiscard]] bool ready(short what, std::chrono::seconds longest) const {
-        while (!ending_ && Steady::now() - begun_ < longest) {
+        while (!ending_ && Clock::now() - begun_ < longest) {
             pollfd waited{.fd = socket_, .events = what, .revents = 0};
             if (::poll(&waited, 1, static_cast<int>(pause.count())) > 0) return true;
         }
@@ -85,7 +84,7 @@ class Connection final : public httplib::Stream {
 
     socket_t socket_;
     const std::atomic<bool>& ending_;
-    Steady::time_point begun_ = Steady::now();
+    Clock::time_point begun_ = Clock::now();
     std::array<char, 4096> buffer_{};
     std::size_t begin_ = 0;
     std::size_t end_ = 0;

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "cambrian/evolve/analysis/statistics.hpp"
 #include "cambrian/launch/report/chart.hpp"
-#include "cambrian/launch/trials/statistics.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -64,8 +64,8 @@ std::string cut_off(Chart& chart) {
     for (const Line& line : chart.lines)
         if (line.name == "mean")
             if (const auto sorted = sorted_finite(line.y);
-                !sorted.empty() && top - quantile_of(sorted, 0.25) < 100.0 * span)
-                base = std::min(base, quantile_of(sorted, 0.25));
+                !sorted.empty() && top - evolve::quantile_of(sorted, 0.25) < 100.0 * span)
+                base = std::min(base, evolve::quantile_of(sorted, 0.25));
     const double lowest = base - 4.0 * std::max(span, top - base);
     std::size_t cut = 0;
     for (Line& line : chart.lines)
@@ -230,10 +230,10 @@ std::string trials_html(std::span<const RunData> runs) {
         for (Band* band : {&all, &half}) band->x.push_back(generation);
         all.low.push_back(values.front());
         all.high.push_back(values.back());
-        half.low.push_back(quantile_of(values, 0.25));
-        half.high.push_back(quantile_of(values, 0.75));
+        half.low.push_back(evolve::quantile_of(values, 0.25));
+        half.high.push_back(evolve::quantile_of(values, 0.75));
         median.x.push_back(generation);
-        median.y.push_back(quantile_of(values, 0.5));
+        median.y.push_back(evolve::quantile_of(values, 0.5));
     }
     return svg(
         {fmt::format("Best fitness of {} runs", runs.size()), "generation", {all, half}, {median}});

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/evolve/analysis/statistics.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -103,9 +104,10 @@ std::vector<Measure> measures_of(const EvaluationTable& table) {
                                        : std::nullopt;
                         }});
     measures.push_back({"sample deviation", std::nullopt, [](const EvaluatedNetwork& network) {
-                            return network.evaluation
-                                       ? sample_deviation(network.evaluation->per_sample)
-                                       : std::nullopt;
+                            if (!network.evaluation) return std::optional<double>();
+                            const auto samples =
+                                evolve::distribution_of(network.evaluation->per_sample);
+                            return samples ? samples->deviation : std::nullopt;
                         }});
     if (!table.truth) {
         measures.push_back(
@@ -239,14 +241,6 @@ Json network_json(const EvaluationTable& table, const EvaluatedNetwork& network)
 }
 
 }  // namespace
-
-std::optional<double> sample_deviation(std::span<const double> values) {
-    if (values.size() < 2) return std::nullopt;
-    const double mean = evolve::mean_value(values);
-    double squares = 0.0;
-    for (const double value : values) squares += (value - mean) * (value - mean);
-    return std::sqrt(squares / static_cast<double>(values.size() - 1));
-}
 
 std::string metrics_text(const evolve::Truth& truth, const evolve::Answers& answers) {
     if (truth.targets.empty()) return "  no row counts: there are no metrics\n";

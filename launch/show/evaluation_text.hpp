@@ -2,7 +2,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -34,8 +33,6 @@ struct EvaluationTable {
     std::vector<evolve::ComplementaryPair> pairs{};  ///< As many as asked for.
 };
 
-/// Of a sample (n - 1), as of trials; nothing for fewer than two values.
-[[nodiscard]] std::optional<double> sample_deviation(std::span<const double> values);
 /// Every metric of the answers, scores and confusion of classes with their reliability, or buckets
 /// of deviations, a line each.
 [[nodiscard]] std::string metrics_text(const evolve::Truth& truth, const evolve::Answers& answers);

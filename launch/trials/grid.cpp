@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/launch/config/experiment_reader.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -32,17 +35,9 @@ std::vector<std::string> values_of(const std::string& text) {
 /// Bytes of the name of a file.
 constexpr std::size_t longest_name = 255;
 
-/// FNV-1a (Fowler, Noll and Vo), which other programs compute in a line, too.
-std::uint64_t fnv1a(const std::string& text) {
-    std::uint64_t hash = 0xcbf29ce484222325;
-    for (const char letter : text)
-        hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
-    return hash;
-}
-
 /// @param folder that the name would have.
 std::string folder_with_hash(const std::string& folder, const std::string& name) {
-    const std::string end = fmt::format("-{:016x}", fnv1a(name));
+    const std::string end = fmt::format("-{:016x}", hash64(std::as_bytes(std::span(name))));
     std::size_t kept = std::min(folder.size(), longest_name - end.size());
     // Not within a character.
     while (kept < folder.size() && (static_cast<unsigned char>(folder[kept]) & 0xC0) == 0x80)
@@ -105,9 +100,7 @@ std::vector<std::string> folders_of(const std::vector<Dimension>& dimensions,
     std::vector<std::string> folders;
     std::map<std::string, int> uses;
     for (const Point& point : points) {
-        std::string folder = name_of(dimensions, point);
-        for (char& letter : folder)
-            letter = letter == '/' || letter == '{' || letter == '}' ? '-' : letter;
+        std::string folder = part_of_name(name_of(dimensions, point));
         ++uses[folder];
         folders.push_back(std::move(folder));
     }

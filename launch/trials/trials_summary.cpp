@@ -18,15 +18,15 @@ void measure(TrialsSummary& summary, const char* name, const std::vector<Trial>&
     std::vector<double> values;
     for (const Trial& trial : trials)
         if (const auto value = quantity(trial)) values.push_back(*value);
-    if (const auto distribution = distribution_of(values))
+    if (const auto distribution = evolve::distribution_of(values))
         summary.measured.emplace_back(name, *distribution);
 }
 
-Json interval_json(const Interval& interval) {
+Json interval_json(const evolve::Interval& interval) {
     return Json::array({interval.low, interval.high});
 }
 
-Json to_json(const Distribution& d) {
+Json to_json(const evolve::Distribution& d) {
     return {{"count", d.count},
             {"mean", d.mean},
             {"mean_interval", d.mean_interval ? interval_json(*d.mean_interval) : Json()},
@@ -41,7 +41,7 @@ std::string shown(double value) {
     return fmt::format("{:.6g}", value);
 }
 
-std::string line_of(const std::string& name, const Distribution& d) {
+std::string line_of(const std::string& name, const evolve::Distribution& d) {
     std::string text = fmt::format("  {:<15} mean {}", name, shown(d.mean));
     if (d.mean_interval)
         text += fmt::format(" (95 %: {} to {}), deviation {}", shown(d.mean_interval->low),
@@ -59,7 +59,8 @@ TrialsSummary summary_of(const std::vector<Trial>& trials) {
         summary.champion_tests += trial.champion_tests;
         if (trial.solved) summary.solved = summary.solved.value_or(0) + (*trial.solved ? 1U : 0U);
     }
-    if (summary.solved) summary.solved_interval = wilson_interval(*summary.solved, summary.runs);
+    if (summary.solved)
+        summary.solved_interval = evolve::wilson_interval(*summary.solved, summary.runs);
     const auto real = [](std::uint64_t value) { return static_cast<double>(value); };
     measure(summary, "evaluations", trials, [&](const Trial& t) { return real(t.evaluations); });
     measure(summary, "generations", trials, [&](const Trial& t) { return real(t.generations); });
@@ -126,13 +127,13 @@ std::vector<std::pair<std::string, std::string>> columns_of(const TrialsSummary&
     add("success_high", interval ? std::optional(interval->high) : std::nullopt);
     add("champion_tests", real(summary.champion_tests));
     for (const char* name : {"evaluations", "generations", "best", "validated", "tested"}) {
-        std::optional<Distribution> found;
+        std::optional<evolve::Distribution> found;
         for (const auto& [measured, distribution] : summary.measured)
             if (measured == name) found = distribution;
         const auto column = [&](const char* what, std::optional<double> value) {
             add(fmt::format("{}_{}", name, what), found ? value : std::nullopt);
         };
-        const Distribution d = found.value_or(Distribution{});
+        const evolve::Distribution d = found.value_or(evolve::Distribution{});
         const auto& mean = d.mean_interval;
         column("mean", d.mean);
         column("mean_low", mean ? std::optional(mean->low) : std::nullopt);

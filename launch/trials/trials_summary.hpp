@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "cambrian/evolve/analysis/statistics.hpp"
 #include "cambrian/launch/json.hpp"
-#include "cambrian/launch/trials/statistics.hpp"
 #include "cambrian/launch/trials/trial.hpp"
 
 namespace cambrian::launch {
@@ -17,10 +17,10 @@ namespace cambrian::launch {
 struct TrialsSummary {
     std::uint64_t runs = 0;
     std::optional<std::uint64_t> solved;  ///< Nothing where the config asks for nothing to reach.
-    std::optional<Interval> solved_interval;  ///< Of the share, 95 %.
+    std::optional<evolve::Interval> solved_interval;  ///< Of the share, 95 %.
     std::uint64_t champion_tests = 0;
     /// evaluations, generations, best, validated, tested, seconds: those that are known.
-    std::vector<std::pair<std::string, Distribution>> measured;
+    std::vector<std::pair<std::string, evolve::Distribution>> measured;
 };
 [[nodiscard]] TrialsSummary summary_of(const std::vector<Trial>& trials);
 

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cambrian/evolve/analysis/statistics.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
-#include "cambrian/launch/show/evaluation_text.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
 namespace cambrian::launch {
@@ -423,10 +423,6 @@ TEST_F(Evaluate, ANetworkIsJudgedOnTheTaskOfItsGeneration) {
 }
 
 TEST_F(Evaluate, DeviationsAreThoseOfASample) {
-    EXPECT_DOUBLE_EQ(*sample_deviation(std::vector<double>{1.0, 2.0, 3.0, 4.0}),
-                     std::sqrt(5.0 / 3.0));
-    EXPECT_FALSE(sample_deviation(std::vector<double>{7.0}));
-    EXPECT_FALSE(sample_deviation({}));
     const std::string place = directory_.file("sampled");
     const std::string config = directory_.write(
         "sampled.json", R"({"run": {"directory": ")" + place +
@@ -438,7 +434,8 @@ TEST_F(Evaluate, DeviationsAreThoseOfASample) {
     const auto samples = json["networks"][0]["samples"].get<std::vector<double>>();
     ASSERT_EQ(samples.size(), 3U);
     EXPECT_THAT(run(with(command, {"3"})).out,
-                HasSubstr(fmt::format(", deviation {:.6g}, from", *sample_deviation(samples))));
+                HasSubstr(fmt::format(", deviation {:.6g}, from",
+                                      *evolve::distribution_of(samples)->deviation)));
     const std::string one = run(with(command, {"1"})).out;
     EXPECT_THAT(one, HasSubstr("  1 samples: mean "));
     EXPECT_THAT(one, testing::Not(HasSubstr("deviation")));

@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "cambrian/evolve/analysis/statistics.hpp"
 #include "cambrian/launch/trials/grid.hpp"
-#include "cambrian/launch/trials/statistics.hpp"
 #include "cambrian/launch/trials/trial.hpp"
 #include "cambrian/launch/trials/trials_summary.hpp"
 #include "cambrian/tests/launch/child_process.hpp"
@@ -51,7 +51,7 @@ Result trials(const TemporaryDirectory& directory, std::vector<std::string> more
 TEST(TrialStatistics, IntervalsAreThoseOfTheBooks) {
     // Newcombe 1998, table I: 81 of 263, 15 of 148, 0 of 20, 1 of 29.
     const auto expect = [](std::uint64_t successes, std::uint64_t runs, double low, double high) {
-        const Interval interval = wilson_interval(successes, runs);
+        const evolve::Interval interval = evolve::wilson_interval(successes, runs);
         EXPECT_NEAR(interval.low, low, 5e-5) << successes << " of " << runs;
         EXPECT_NEAR(interval.high, high, 5e-5) << successes << " of " << runs;
     };
@@ -59,13 +59,13 @@ TEST(TrialStatistics, IntervalsAreThoseOfTheBooks) {
     expect(15, 148, 0.0624, 0.1605);
     expect(0, 20, 0.0, 0.1611);
     expect(1, 29, 0.0061, 0.1718);
-    EXPECT_EQ(wilson_interval(100, 100).high, 1.0);
-    EXPECT_NEAR(wilson_interval(100, 100).low, 0.9630, 5e-5);
+    EXPECT_EQ(evolve::wilson_interval(100, 100).high, 1.0);
+    EXPECT_NEAR(evolve::wilson_interval(100, 100).low, 0.9630, 5e-5);
 }
 
 TEST(TrialStatistics, MeanHasStudentsInterval) {
     const std::vector<double> values{4.0, 1.0, 3.0, 2.0};
-    const auto four = distribution_of(values);
+    const auto four = evolve::distribution_of(values);
     ASSERT_TRUE(four);
     EXPECT_EQ(four->mean, 2.5);
     EXPECT_EQ(four->median, 2.5);
@@ -78,14 +78,14 @@ TEST(TrialStatistics, MeanHasStudentsInterval) {
     for (const auto& [count, quantile] : {std::pair{100, 1.984217}, {12, 2.200985}}) {
         std::vector<double> many(static_cast<std::size_t>(count), 1.0);
         many.front() = 2.0;
-        const auto distribution = distribution_of(many);
+        const auto distribution = evolve::distribution_of(many);
         const double half = distribution->mean_interval->high - distribution->mean;
         EXPECT_NEAR(half / *distribution->deviation * std::sqrt(count), quantile, 2e-5);
     }
-    const auto one = distribution_of(std::vector<double>{7.0});
+    const auto one = evolve::distribution_of(std::vector<double>{7.0});
     EXPECT_EQ(one->mean, 7.0);
     EXPECT_FALSE(one->deviation || one->mean_interval);
-    EXPECT_FALSE(distribution_of({}));
+    EXPECT_FALSE(evolve::distribution_of({}));
 }
 
 TEST(TrialTable, RowReadsBackAsItWasWritten) {

@@ -58,7 +58,7 @@ class CartPole final : public Environment {
         if (is_gym()) return Solution{.candidate = 475.0, .passes = 475.0};
         return Solution{.candidate = 100'000.0, .passes = 100'000.0, .phase = Phase::train};
     }
-    double most_pay(std::int64_t steps) const override { return static_cast<double>(steps); }
+    double max_score(std::int64_t steps) const override { return static_cast<double>(steps); }
 
     std::vector<Var> reset(Var draws) const override {
         std::vector<Var> state;

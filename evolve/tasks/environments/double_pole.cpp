@@ -106,7 +106,7 @@ class DoublePole final : public Environment {
     }
     std::optional<Solution> solution() const override;
     /// With damping the share of steps, which is all that a candidate needs.
-    double most_pay(std::int64_t steps) const override {
+    double max_score(std::int64_t steps) const override {
         return static_cast<double>(steps) * (damped() ? 0.1 / damping_steps : 1.0);
     }
 

@@ -203,8 +203,8 @@ std::optional<SolvedTest> RolloutTask::solved() const {
     SolvedTest test{
         .candidate = solution_->candidate, .phase = solution_->phase, .passes = solution_->passes};
     // Who passes the test of whole episodes has all of the mark but what the steps that lack pay.
-    const double pay = environment_->most_pay(settings_.steps);
-    const double lack = environment_->most_pay(environment_->steps()) - pay;
+    const double pay = environment_->max_score(settings_.steps);
+    const double lack = environment_->max_score(environment_->steps()) - pay;
     if (lack <= 0.0) return test;
     constexpr double hair = 1e-6;  // Fitness is summed up in 32 bits.
     if (test.phase != Phase::train) {

@@ -60,7 +60,7 @@ class SwingUp final : public Environment {
         const double mark = settings_.start == Start::easy ? 900.0 : 667.0;
         return Solution{.candidate = mark, .passes = mark};
     }
-    double most_pay(std::int64_t steps) const override { return static_cast<double>(steps); }
+    double max_score(std::int64_t steps) const override { return static_cast<double>(steps); }
 
     std::vector<Var> reset(Var draws) const override {
         const auto draw = [&](std::int64_t i) { return column(draws, i); };

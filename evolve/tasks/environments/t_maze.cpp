@@ -59,7 +59,7 @@ class TMaze final : public Environment {
         return Solution{.candidate = 97.0, .passes = 97.0};
     }
     /// A walk takes hall steps up, as many to a side, and one back to the start.
-    double most_pay(std::int64_t steps) const override {
+    double max_score(std::int64_t steps) const override {
         const std::int64_t walks = (steps + 1) / (2 * settings_.hall + 1);
         return settings_.high_reward * static_cast<double>(std::min(walks, settings_.trials));
     }

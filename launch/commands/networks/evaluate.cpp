@@ -9,6 +9,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
+#include "cambrian/evolve/analysis/statistics.hpp"
 #include "cambrian/evolve/evaluation/answers.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
@@ -47,13 +48,13 @@ Phase chosen_phase(const std::string& text, const evolve::Task& task) {
                                   task.type(), known));
 }
 
+/// @param samples one at least.
 std::string sample_line(const std::vector<double>& samples) {
-    const std::optional<double> deviation = sample_deviation(samples);
-    const auto [least, most] = std::minmax_element(samples.begin(), samples.end());
-    return fmt::format("  {} samples: mean {:.6g}, {}from {:.6g} to {:.6g}\n", samples.size(),
-                       evolve::mean_value(samples),
-                       deviation ? fmt::format("deviation {:.6g}, ", *deviation) : std::string(),
-                       *least, *most);
+    const evolve::Distribution all = evolve::distribution_of(samples).value();
+    return fmt::format(
+        "  {} samples: mean {:.6g}, {}from {:.6g} to {:.6g}\n", samples.size(), all.mean,
+        all.deviation ? fmt::format("deviation {:.6g}, ", *all.deviation) : std::string(),
+        all.least, all.largest);
 }
 
 /// Throws ConfigError, which names the network among several.

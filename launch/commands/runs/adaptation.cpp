@@ -64,6 +64,10 @@ std::string text_of(const evolve::Adaptation& one) {
         one.step, one.before, one.after, one.lowest, one.highest, one.goal, recovered);
 }
 
+std::vector<std::optional<evolve::Adaptation>> known(const std::vector<evolve::Adaptation>& all) {
+    return {all.begin(), all.end()};
+}
+
 /// @param change first generation after it.
 std::string text_of(std::uint64_t change, const std::optional<evolve::Adaptation>& one) {
     if (one) return text_of(*one);
@@ -111,10 +115,10 @@ int adaptation_command(const CommandContext& context, const AdaptationOptions& o
         throw ConfigError(
             "there is one run and no --change (nothing says when the task changed) name the "
             "generations, or the runs that follow, or evolve with task.changes");
-    const auto found = evolve::known_adaptations(history.progress, changes, options.share);
     // Whoever names a generation means one of which something is known.
-    if (history.changes.empty())
-        static_cast<void>(evolve::adaptations(history.progress, changes, options.share));
+    const auto found = history.changes.empty()
+                           ? known(evolve::adaptations(history.progress, changes, options.share))
+                           : evolve::known_adaptations(history.progress, changes, options.share);
     if (options.json) {
         Json json = Json::array();
         for (std::size_t i = 0; i < found.size(); ++i)

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-namespace cambrian::launch {
+namespace cambrian::evolve {
 
 struct Interval {
     double low = 0.0;
@@ -32,4 +32,4 @@ struct Distribution {
 /// Nothing for no values.
 [[nodiscard]] std::optional<Distribution> distribution_of(std::span<const double> values);
 
-}  // namespace cambrian::launch
+}  // namespace cambrian::evolve

@@ -1,4 +1,4 @@
-#include "cambrian/launch/trials/statistics.hpp"
+#include "cambrian/evolve/analysis/statistics.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 
-namespace cambrian::launch {
+namespace cambrian::evolve {
 namespace {
 
 /// 97.5 % of a normal distribution lie below it.
@@ -75,4 +75,4 @@ std::optional<Distribution> distribution_of(std::span<const double> values) {
     return result;
 }
 
-}  // namespace cambrian::launch
+}  // namespace cambrian::evolve
