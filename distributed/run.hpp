@@ -69,7 +69,7 @@ struct GenerationReport {
     double evaluate_seconds = 0.0;
     double vary_seconds = 0.0;
     double wait_seconds = 0.0;
-    double decide_seconds = 0.0;   ///< Of the strategy, on the coordinator.
+    double decide_seconds = 0.0;   ///< Of the strategy: worked by the coordinator's thread.
     double elapsed_seconds = 0.0;  ///< Of the run, over all resumes.
 };
 
@@ -99,6 +99,7 @@ struct RunResult {
     StopReason reason = StopReason::generations;
     GenerationReport last;
     std::optional<double> best_fitness;  ///< Absent: no individual had a valid one.
+    double best_price = 0.0;             ///< What that one has lost for its size, see price_of().
     std::uint64_t best_parameters = 0;   ///< Weights of that network; 0: as above.
     std::optional<double> best_validated;
     std::optional<double> best_tested;  ///< Where the task has a test phase.

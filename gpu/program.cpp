@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "cambrian/engine/backend/for_backends.hpp"
 #include "cambrian/engine/core/contract.hpp"
@@ -20,8 +19,6 @@ constexpr std::size_t max_recordings = 16;
 constexpr std::int64_t small_outputs = std::int64_t{4} << 20;
 /// Host memory of all recordings together.
 constexpr std::int64_t max_readback = std::int64_t{128} << 20;
-/// Kernels count words in 32 bits; the room above is for the last workgroup.
-constexpr std::int64_t max_words = std::int64_t{std::numeric_limits<std::uint32_t>::max()} - 65536;
 
 }  // namespace
 
@@ -93,6 +90,10 @@ std::int64_t GpuProgram::peak_bytes(std::int64_t population) const {
     return static_cast<std::int64_t>(end);
 }
 
+std::int64_t GpuProgram::max_population() const {
+    return max_words / std::max<std::int64_t>(compiled_->widest_stride(), 1);
+}
+
 DeviceBuffer& GpuProgram::bound(const Port& port, const Binding& binding,
                                 std::int64_t population) const {
     auto* buffer = dynamic_cast<DeviceBuffer*>(binding.buffer);
@@ -143,18 +144,11 @@ std::shared_ptr<StatusWords> GpuProgram::status() {
 }
 
 void GpuProgram::require_countable(std::int64_t population) const {
-    const std::int64_t widest = std::max(compiled_->widest_stride(), compiled_->widest_shared());
-    if (widest > max_words) {
-        throw DeviceError(fmt::format(
-            "cannot run the graph (a value or temporary of {} words is more than a kernel can "
-            "count) split it into smaller ones",
-            widest));
-    }
-    if (compiled_->widest_stride() > max_words / population) {
+    if (population > max_population()) {
         throw OutOfMemoryError(fmt::format(
             "cannot run {} individuals at once (a value or temporary of {} words for each is more "
-            "than a kernel can count) evaluate fewer individuals at once",
-            population, compiled_->widest_stride()));
+            "than the {} that a kernel indexes) evaluate fewer individuals at once",
+            population, compiled_->widest_stride(), max_words));
     }
 }
 

@@ -28,6 +28,7 @@ class GpuProgram : public Program {
     void run(std::int64_t population, std::span<const Binding> inputs,
              std::span<const Binding> outputs) override;
     [[nodiscard]] std::int64_t peak_bytes(std::int64_t population) const override;
+    [[nodiscard]] std::int64_t max_population() const override;
 
   private:
     /// A graph input or output.
@@ -51,8 +52,7 @@ class GpuProgram : public Program {
     /// generation, the queue}.
     void find_key(std::int64_t population, std::span<const Binding> inputs,
                   std::span<const Binding> outputs);
-    /// Throws unless kernels can count the words: DeviceError for a single individual's, and
-    /// OutOfMemoryError where fewer individuals at once would do.
+    /// Throws OutOfMemoryError above max_population().
     void require_countable(std::int64_t population) const;
     /// The status words of the queue in use, or null.
     [[nodiscard]] std::shared_ptr<StatusWords> status();

@@ -590,6 +590,22 @@ WHOLE_GENERATION = 1 << 53  # More individuals than there are, in a number that 
 LONGEST_FOLDER = 72  # Bytes: addresses of sockets have a hundred, of which 24 follow.
 
 
+def _program():
+    named = os.environ.get("CAMBRIAN")
+    if named and not shutil.which(named):
+        raise FileNotFoundError(f"the environment variable CAMBRIAN is {named} (which is no program): set it to the path of "
+                                "cambrian itself, or unset it")
+    program = named or shutil.which("cambrian")
+    if not program:
+        raise FileNotFoundError("the program cambrian was not found (PATH has none): give its path, or set CAMBRIAN")
+    return program
+
+
+def _unexpanded(text):
+    """What a config has for a text in which it puts no value in a place."""
+    return text.replace("${", "${$}{").replace("{seed}", "${{}seed}")
+
+
 class Evolution:
     """Cambrian, asked from a program: it breeds and computes networks, the program judges them.
 
@@ -606,7 +622,8 @@ class Evolution:
     against each other: without those that keep their fitness where population.reevaluate is "never"; of the steady
     state a block at a time. A distributed.shard_size of your own in `config` has them come in parts of that size.
 
-    `resume` goes on with the run in the directory, or begins one.
+    `resume` goes on with the run in the directory, or begins one. `program` is the path of cambrian, else that in the
+    environment variable CAMBRIAN, else the one of PATH. Relative paths in `config` start at the working directory.
     """
 
     def __init__(self, observations, actions, config=None, program=None, directory=None, resume=False):
@@ -614,9 +631,7 @@ class Evolution:
         self._interface = {"protocol": PROTOCOL, "observations": observations, "actions": actions}
         self._width = _count(observations)
         self._outputs = _count(actions)
-        self._program = program or os.environ.get("CAMBRIAN") or shutil.which("cambrian")
-        if not self._program:
-            raise FileNotFoundError("the program cambrian was not found (PATH has none): give its path, or set CAMBRIAN")
+        self._program = program or _program()
         self.directory = os.path.abspath(directory or "runs/python")
         self._config = dict(config or {})
         if "task" in self._config:
@@ -648,7 +663,12 @@ class Evolution:
         self._server.bind(address)
         self._server.listen()
         config = dict(self._config)
+        if "extends" in config:  # The config lies in a folder that ends with this object.
+            config["extends"] = os.path.abspath(config["extends"])
         config["run"] = dict(config.get("run") or {}, directory=self.directory)
+        base = config["run"].get("base_directory") or ""
+        if not base.startswith(("/", "$")):
+            config["run"]["base_directory"] = os.path.normpath(os.path.join(_unexpanded(os.getcwd()), base))
         config["distributed"] = dict({"shard_size": WHOLE_GENERATION}, **config.get("distributed", {}))
         config["task"] = {"type": "external", "command": [sys.executable, os.path.abspath(__file__)],
                           "seconds": 1e6, "steps": 10**9, "validation": {"every": 10**9, "episodes": 1}}

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <deque>
-#include <limits>
 #include <list>
 #include <string>
 #include <thread>
@@ -37,20 +36,48 @@ void check(int code, const char* call) {
                             std::string(text.data(), static_cast<std::size_t>(length))));
 }
 
-int count_of(std::size_t bytes) {
-    if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-        throw Error(
-            fmt::format("a message of {} bytes cannot be sent (MPI counts to 2^31) lower "
-                        "distributed.shard_size",
-                        bytes));
+/// So many bytes as MPI takes them: its counts are ints, so more than `largest_count` are one item
+/// of a type that is as long. The type must live until the call that it is for has returned.
+class ByteRun {
+  public:
+    ByteRun(std::size_t bytes, std::size_t largest_count)
+        : count_(bytes <= largest_count ? static_cast<int>(bytes) : 1) {
+        if (bytes <= largest_count) {
+            return;
+        }
+        const std::size_t blocks = bytes / largest_count;
+        MPI_Datatype block = MPI_DATATYPE_NULL;
+        check(MPI_Type_contiguous(static_cast<int>(largest_count), MPI_BYTE, &block),
+              "MPI_Type_contiguous");
+        const std::array<int, 2> counts{static_cast<int>(blocks),
+                                        static_cast<int>(bytes % largest_count)};
+        const std::array<MPI_Aint, 2> begins{0, static_cast<MPI_Aint>(blocks * largest_count)};
+        const std::array<MPI_Datatype, 2> types{block, MPI_BYTE};
+        check(MPI_Type_create_struct(2, counts.data(), begins.data(), types.data(), &type_),
+              "MPI_Type_create_struct");
+        check(MPI_Type_free(&block), "MPI_Type_free");
+        check(MPI_Type_commit(&type_), "MPI_Type_commit");
     }
-    return static_cast<int>(bytes);
-}
+    ~ByteRun() {
+        if (type_ != MPI_BYTE) {
+            MPI_Type_free(&type_);
+        }
+    }
+    ByteRun(const ByteRun&) = delete;
+    ByteRun& operator=(const ByteRun&) = delete;
+
+    [[nodiscard]] int count() const { return count_; }
+    [[nodiscard]] MPI_Datatype type() const { return type_; }
+
+  private:
+    int count_;
+    MPI_Datatype type_ = MPI_BYTE;
+};
 
 /// The kind of a message is its tag, so a message is one send without a copy.
 class MpiCommunicator final : public Communicator::Implementation {
   public:
-    MpiCommunicator() {
+    explicit MpiCommunicator(std::size_t largest_count) : largest_count_(largest_count) {
         check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
         check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
     }
@@ -80,11 +107,11 @@ class MpiCommunicator final : public Communicator::Implementation {
 
     void send(int to, MessageKind kind, Payload payload) override {
         reap();
-        const int count = count_of(payload.size());
+        const ByteRun run(payload.size(), largest_count_);
         Sending& sending = sends_.emplace_back();
         sending.bytes = std::move(payload);
         sending.kind = kind;
-        check(MPI_Isend(sending.bytes.data(), count, MPI_BYTE, to, static_cast<int>(kind),
+        check(MPI_Isend(sending.bytes.data(), run.count(), run.type(), to, static_cast<int>(kind),
                         MPI_COMM_WORLD, &sending.request),
               "MPI_Isend");
         last_activity_ = SystemClock::now();
@@ -186,13 +213,15 @@ class MpiCommunicator final : public Communicator::Implementation {
             if (found == 0) {
                 return;
             }
-            int bytes = 0;
-            check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
+            MPI_Count bytes = 0;
+            check(MPI_Get_elements_x(&status, MPI_BYTE, &bytes), "MPI_Get_elements_x");
             Receiving& receiving = receives_.emplace_back();
             receiving.source = status.MPI_SOURCE;
             receiving.kind = static_cast<MessageKind>(status.MPI_TAG);
-            receiving.bytes.resize(static_cast<std::size_t>(std::max(bytes, 0)));
-            check(MPI_Imrecv(receiving.bytes.data(), bytes, MPI_BYTE, &handle, &receiving.request),
+            receiving.bytes.resize(static_cast<std::size_t>(std::max(bytes, MPI_Count{0})));
+            const ByteRun run(receiving.bytes.size(), largest_count_);
+            check(MPI_Imrecv(receiving.bytes.data(), run.count(), run.type(), &handle,
+                             &receiving.request),
                   "MPI_Imrecv");
         }
     }
@@ -215,6 +244,7 @@ class MpiCommunicator final : public Communicator::Implementation {
         return std::nullopt;
     }
 
+    const std::size_t largest_count_;
     int rank_ = 0;
     int size_ = 1;
     std::list<Sending> sends_;
@@ -224,8 +254,8 @@ class MpiCommunicator final : public Communicator::Implementation {
 
 }  // namespace
 
-Communicator make_mpi_communicator() {
-    return Communicator(std::make_unique<MpiCommunicator>());
+Communicator make_mpi_communicator(int largest_count) {
+    return Communicator(std::make_unique<MpiCommunicator>(static_cast<std::size_t>(largest_count)));
 }
 
 }  // namespace cambrian::distributed
@@ -234,7 +264,7 @@ Communicator make_mpi_communicator() {
 
 namespace cambrian::distributed {
 
-Communicator make_mpi_communicator() {
+Communicator make_mpi_communicator(int) {
     throw Error(
         "this build has no MPI (it was configured with CAMBRIAN_MPI=OFF) configure with "
         "-DCAMBRIAN_MPI=ON");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <string>
 
 #include "cambrian/distributed/communicator/communicator.hpp"
@@ -10,7 +11,9 @@ namespace cambrian::distributed {
 [[nodiscard]] bool mpi_available();
 
 /// This rank's end of MPI's world; MPI must be initialised. Throws Error without MPI in the build.
-[[nodiscard]] Communicator make_mpi_communicator();
+/// @param largest_count of MPI's, which are ints; longer messages take another way.
+[[nodiscard]] Communicator make_mpi_communicator(
+    int largest_count = std::numeric_limits<int>::max());
 
 /// Seconds that the ranks of a job wait for each other at its end.
 constexpr double longest_farewell = 10.0;

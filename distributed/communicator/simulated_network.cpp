@@ -90,10 +90,6 @@ class SimulatedNetwork::Rank final : public VirtualTime {
 
     [[nodiscard]] int rank() const { return rank_; }
     [[nodiscard]] int size() const { return static_cast<int>(state_.ranks.size()); }
-    [[nodiscard]] double busy_seconds() const {
-        const bool runs = VirtualTime::current() == this;
-        return busy_ + (runs ? seconds_of(state_.stopwatch.exact()) : 0.0);
-    }
 
     /// Says what it does when its first turn has come.
     void prepare(std::function<void(Rank& self)> body) {
@@ -117,6 +113,10 @@ class SimulatedNetwork::Rank final : public VirtualTime {
         } else {
             pause(local_ + time);
         }
+    }
+    [[nodiscard]] Clock::duration worked() override {
+        settle();
+        return worked_;
     }
     [[nodiscard]] Time beside(Time start, const std::function<void()>& task) override {
         CAMBRIAN_EXPECT(!beside_);
@@ -178,13 +178,15 @@ class SimulatedNetwork::Rank final : public VirtualTime {
     void settle() {
         const Clock::duration computed = state_.stopwatch.exact();
         local_ += computed;
-        busy_ += beside_ ? 0.0 : seconds_of(computed);
+        if (!beside_) {
+            worked_ += computed;
+        }
         state_.stopwatch.restart();
     }
     /// A cost that is not measured.
     void pass(double seconds) {
         local_ += duration_of(seconds);
-        busy_ += seconds;
+        worked_ += duration_of(seconds);
     }
 
     void arrive(Time time, Clock::duration transfer, Message message) {
@@ -255,7 +257,7 @@ class SimulatedNetwork::Rank final : public VirtualTime {
     State& state_;
     int rank_;
     std::optional<Fiber> fiber_;
-    double busy_ = 0.0;
+    Clock::duration worked_{};
     // Its clock shows `local_`, and what it has computed since then.
     Time local_;
     bool beside_ = false;
@@ -326,10 +328,6 @@ void SimulatedNetwork::run(const std::function<void(Communicator& communicator)>
             std::rethrow_exception(failure);
         }
     }
-}
-
-double SimulatedNetwork::busy_seconds(int rank) const {
-    return state_->ranks[static_cast<std::size_t>(rank)]->busy_seconds();
 }
 
 }  // namespace cambrian::distributed

@@ -31,10 +31,6 @@ class SimulatedNetwork {
     /// Throws DeviceError before any begins: there is no memory for their stacks.
     void run(const std::function<void(Communicator& communicator)>& rank);
 
-    /// Seconds that a rank's processor has been busy with it so far, but for what it did beside
-    /// (VirtualTime).
-    [[nodiscard]] double busy_seconds(int rank) const;
-
   private:
     class Rank;
     struct State;

@@ -63,6 +63,7 @@ RunResult Coordinator::run(Start start) {
         return result(loop());
     } catch (const std::exception& error) {
         fail(error);
+        yield_to_successor();
         throw;
     }
 }
@@ -107,8 +108,9 @@ RunResult Coordinator::result(StopReason reason) {
     if (champion != nullptr) {
         result.best_fitness = champion->fitness;
         result.best_validated = champion->validated;
-        result.best_parameters =
-            static_cast<std::uint64_t>(network_of(*champion->genome)->weight_count());
+        const evolve::SharedStructure structure = network_of(*champion->genome);
+        result.best_price = price_of(experiment_, *structure);
+        result.best_parameters = static_cast<std::uint64_t>(structure->weight_count());
     }
     if (champion != nullptr && signature_.tests && !interrupted) {
         const auto tested = judge_all({{champion->genome, 0, champion->origin}},
@@ -217,10 +219,30 @@ void Coordinator::fail(const std::exception& error) noexcept {
     try {
         scheduler_.set_farewell(error.what());
         write_status("failed", failure_of(std::current_exception()).exit_code, error.what());
-    } catch (const Deposed&) {
-        scheduler_.set_farewell(std::nullopt);
     } catch (const std::exception&) {
         // The error on its way to the user matters more than this one.
+    }
+}
+
+void Coordinator::require_own_reign() const {
+    // Before it has one it follows nobody, and nobody follows it.
+    if (reign_.epoch > 0) {
+        require_reign(experiment_.directory, reign_);
+    }
+}
+
+void Coordinator::yield_to_successor() {
+    try {
+        if (reign_watch_) {
+            reign_watch_->check();
+        } else {
+            require_own_reign();
+        }
+    } catch (const Deposed&) {
+        scheduler_.set_farewell(std::nullopt);
+        throw;
+    } catch (const InputError&) {
+        // The directory is another run's: no rank of this one follows there.
     }
 }
 

@@ -50,11 +50,14 @@ class Coordinator {
     };
 
     void open(Start start);
-    /// The directory, locked. Throws ConfigError where another run has it.
+    /// The directory, locked. Throws ConfigError where another run has it, and Deposed where
+    /// another rank of this one coordinates by now.
     [[nodiscard]] std::unique_ptr<EvolutionDirectory> own_directory() const;
     void begin_reign();
     /// Throws ConfigError when a run from the start would lose what an earlier one left.
     void refuse_overwriting(Start start) const;
+    /// The state after the checkpoint and what was committed after it, as far as that follows:
+    /// `committed_` entries.
     void restore(Checkpoint&& checkpoint, std::span<const JournalEntry> committed);
     [[nodiscard]] StopReason loop();
     [[nodiscard]] RunResult result(StopReason reason);
@@ -80,15 +83,22 @@ class Coordinator {
                                                 std::uint64_t position);
     /// Nothing where no birth is valid and no member stays.
     [[nodiscard]] std::optional<Leader> leader_of(const Generation& generation);
-    [[nodiscard]] GenerationReport summarise(const Generation& generation);
-    /// Weights of the fittest.
+    /// Nothing when interrupted.
+    [[nodiscard]] std::optional<GenerationReport> summarise(const Generation& generation);
     /// The structure of what is evaluated of a genome.
     [[nodiscard]] evolve::SharedStructure network_of(const evolve::Individual& genome) const;
-    [[nodiscard]] std::uint64_t parameters_of(const Generation& generation, const Leader& leader);
-    /// False when interrupted.
-    /// Validates the network that a run starts from: a champion must be better than it.
+    /// Finds out how large the network of the fittest is. False when interrupted.
+    [[nodiscard]] bool measure_fittest(const Generation& generation, const Leader& leader);
+    /// Validates the network that a run starts from: a champion must be better than it. False when
+    /// interrupted.
     [[nodiscard]] bool judge_initial(const Generation& generation);
-    [[nodiscard]] bool judge_champion(const Generation& generation, GenerationReport& report);
+    /// Tests the best of a generation and others, validates the best where that is due, and has it
+    /// challenge the champion. False when interrupted.
+    [[nodiscard]] bool judge_champion(const Generation& generation,
+                                      const evolve::Decision& decision, GenerationReport& report);
+    /// Whether the best of a generation is the best of the members after the decision, too: not
+    /// where it gives way to founders or migrants, or its species dies out.
+    [[nodiscard]] bool lives_on(const Leader& leader, const evolve::Decision& decision) const;
     void commit(Generation&& generation, evolve::Decision decision, GenerationReport report);
 
     /// Validates the best of the last generation, where the schedule did not: at the end of a run.
@@ -114,10 +124,10 @@ class Coordinator {
     /// interrupted.
     [[nodiscard]] std::optional<bool> reaches(const Generation& generation, const Leader& leader,
                                               double worth);
-    /// Whether the best of a generation has failed the same test before.
+    /// Whether the best of a generation has failed the same test before, as the same network.
     [[nodiscard]] bool failed_before(const Leader& leader, const evolve::SolvedTest& test,
                                      const GenerationReport& report) const;
-    /// The fittest births that are worth it, and that no generation before had or the leader is: as
+    /// The fittest births that are worth it, but the leader and networks of generations before: as
     /// many as are tested beside `tested` others. Where networks have prices, of the fittest
     /// `stop.candidates`. Nothing when interrupted.
     [[nodiscard]] std::optional<std::vector<std::uint64_t>> other_candidates(
@@ -135,8 +145,8 @@ class Coordinator {
     [[nodiscard]] bool outdoes_champion(const Champion& challenger) const;
     /// The champion, where it is that of the task that judged last.
     [[nodiscard]] const Champion* present_champion() const;
-    /// The fittest of the newest pool.
-    [[nodiscard]] std::optional<Champion> fittest_member();
+    /// The champion that a member of the newest pool would be. Nothing when interrupted.
+    [[nodiscard]] std::optional<Champion> member_at(std::size_t place);
     /// The generation that is told next: so many are committed.
     [[nodiscard]] std::uint64_t next_generation() {
         return scheduler_.follower().round()->generation();
@@ -169,6 +179,10 @@ class Coordinator {
     void write_status(const char* state, std::optional<int> exit_code, std::string_view reason,
                       std::optional<double> tested = std::nullopt);
     void fail(const std::exception& error) noexcept;
+    /// Throws Deposed where another rank coordinates since.
+    void require_own_reign() const;
+    /// After an error: the same, and then nobody is told to stop.
+    void yield_to_successor();
 
     const Experiment& experiment_;
     Reporter& reporter_;

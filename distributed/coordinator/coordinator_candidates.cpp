@@ -14,6 +14,12 @@ bool repeats(const evolve::Task& task, evolve::Phase phase, std::uint64_t seed) 
     return !task.signature().host && task.draws(phase, seed, 0).empty();
 }
 
+/// Whether who is carried over is another network in each generation: it learns once more, from
+/// other batches, and its children inherit nothing of that.
+bool learns_anew(const Experiment& experiment) {
+    return experiment.learning.mode == evolve::LearningMode::baldwinian && experiment.reevaluates();
+}
+
 }  // namespace
 
 std::optional<evolve::SolvedTest> Coordinator::test_of(std::uint64_t generation) const {
@@ -40,6 +46,7 @@ std::optional<bool> Coordinator::reaches(const Generation& generation, const Lea
 bool Coordinator::failed_before(const Leader& leader, const evolve::SolvedTest& test,
                                 const GenerationReport& report) const {
     return report.tests.count > 0 && report.tests.origin == leader.champion.origin &&
+           !learns_anew(experiment_) &&
            repeats(*experiment_.task_at(report.generation), test.phase, experiment_.seed);
 }
 
@@ -67,7 +74,8 @@ std::optional<std::vector<std::uint64_t>> Coordinator::other_candidates(
             break;
         }
         const evolve::Birth birth = strategy.birth(position);
-        if (position == leader.position || evolve::origin_of(strategy, birth) != birth.id) {
+        const bool known = evolve::origin_of(strategy, birth) != birth.id;
+        if (position == leader.position || (known && !learns_anew(experiment_))) {
             continue;
         }
         ++looked_at;

@@ -22,6 +22,11 @@ std::uint64_t generation_of(const evolve::Member& member, const evolve::Strategy
     return newest.members_stay() ? member.birth / newest.births() : told;
 }
 
+/// Where the fittest of a pool is, of equals the one born first; the end where nobody is there.
+std::size_t fittest_place(std::span<const evolve::Member> pool) {
+    return static_cast<std::size_t>(std::ranges::min_element(pool, evolve::fitter) - pool.begin());
+}
+
 /// Whether a validated network beats one that is not, else whether the compared value is higher.
 bool better(const Champion& challenger, const Champion& champion) {
     if (challenger.validated.has_value() != champion.validated.has_value()) {
@@ -62,15 +67,19 @@ bool Coordinator::advance() {
     if (!evaluate(generation)) {
         return false;
     }
-    GenerationReport report = summarise(generation);
-    report.failed_in_a_row = count_failures(generation);
-    if (!judge_champion(generation, report)) {
+    std::optional<GenerationReport> summary = summarise(generation);
+    if (!summary) {
         return false;
     }
-    const Clock::time_point deciding = Clock::now();
+    GenerationReport& report = *summary;
+    report.failed_in_a_row = count_failures(generation);
+    const Clock::duration before = Clock::worked();
     evolve::Decision decision = scheduler_.follower().newest()->strategy->decide(
         generation.results.scores, scheduler_.threads());
-    report.decide_seconds = seconds_since(deciding);
+    report.decide_seconds = seconds_of(Clock::worked() - before);
+    if (!judge_champion(generation, decision, report)) {
+        return false;
+    }
     commit(std::move(generation), std::move(decision), report);
     return true;
 }
@@ -176,17 +185,18 @@ std::optional<Coordinator::Leader> Coordinator::leader_of(const Generation& gene
     if (!newest.members_stay() || pool.empty()) {
         return leader;
     }
-    const auto best = std::ranges::min_element(pool, evolve::fitter);
-    if (!leader || best->fitness >= leader->champion.fitness) {
-        leader = {{nullptr, generation_of(*best, newest, generation.round->generation()),
-                   best->birth, best->origin, best->fitness, std::nullopt},
+    const std::size_t place = fittest_place(pool);
+    const evolve::Member& best = pool[place];
+    if (!leader || best.fitness >= leader->champion.fitness) {
+        leader = {{nullptr, generation_of(best, newest, generation.round->generation()), best.birth,
+                   best.origin, best.fitness, std::nullopt},
                   std::nullopt,
-                  static_cast<std::size_t>(best - pool.begin())};
+                  place};
     }
     return leader;
 }
 
-GenerationReport Coordinator::summarise(const Generation& generation) {
+std::optional<GenerationReport> Coordinator::summarise(const Generation& generation) {
     const GenerationResults& results = generation.results;
     GenerationReport report;
     report.generation = generation.round->generation();
@@ -211,15 +221,20 @@ GenerationReport Coordinator::summarise(const Generation& generation) {
         report.complexity = {evolve::mean_complexity(strategy, results.scores).mean(),
                              strategy.simplifying()};
     }
-    if (const auto leader = leader_of(generation)) {
+    const auto leader = leader_of(generation);
+    if (leader) {
+        if (!measure_fittest(generation, *leader)) {
+            return std::nullopt;
+        }
         report.best = leader->champion.fitness;
-        report.parameters = parameters_of(generation, *leader);
-        if (uses_formats(experiment_)) {
-            report.bytes = fittest_bytes_;
-        }
-        if (prices_products(experiment_)) {
-            report.products = fittest_products_;
-        }
+        report.parameters = fittest_parameters_;
+    }
+    // The line has all its columns where nobody has a fitness, too.
+    if (uses_formats(experiment_)) {
+        report.bytes = leader ? fittest_bytes_ : 0;
+    }
+    if (prices_products(experiment_)) {
+        report.products = leader ? fittest_products_ : 0;
     }
     return report;
 }
@@ -229,12 +244,11 @@ evolve::SharedStructure Coordinator::network_of(const evolve::Individual& genome
     return variation.develops() ? variation.develop(genome).structure : genome.structure;
 }
 
-std::uint64_t Coordinator::parameters_of(const Generation& generation, const Leader& leader) {
+bool Coordinator::measure_fittest(const Generation& generation, const Leader& leader) {
     const evolve::BirthId origin = leader.champion.origin;
     if (fittest_parameters_ > 0 && origin == fittest_origin_) {
-        return fittest_parameters_;
+        return true;
     }
-    fittest_origin_ = origin;
     const auto at = std::ranges::find_if(
         generation.results.bests,
         [&](const GenerationResults::Best& best) { return leader.position == best.position; });
@@ -242,14 +256,19 @@ std::uint64_t Coordinator::parameters_of(const Generation& generation, const Lea
         fittest_parameters_ = at->parameters;
         fittest_bytes_ = at->bytes;
         fittest_products_ = at->products;
-    } else if (const auto genome = genome_of(generation, leader)) {
+    } else {
+        const auto genome = genome_of(generation, leader);
+        if (!genome) {
+            return false;
+        }
         const evolve::SharedStructure structure = network_of(**genome);
         fittest_parameters_ = static_cast<std::uint64_t>(structure->weight_count());
         fittest_bytes_ = static_cast<std::uint64_t>(structure->stored_bytes());
         fittest_products_ =
             prices_products(experiment_) ? static_cast<std::uint64_t>(structure->products()) : 0;
     }
-    return fittest_parameters_;
+    fittest_origin_ = origin;
+    return true;
 }
 
 bool Coordinator::judge_initial(const Generation& generation) {
@@ -266,7 +285,21 @@ bool Coordinator::judge_initial(const Generation& generation) {
            challenge(generation, first, apart);
 }
 
-bool Coordinator::judge_champion(const Generation& generation, GenerationReport& report) {
+bool Coordinator::lives_on(const Leader& leader, const evolve::Decision& decision) const {
+    const evolve::Strategy& newest = *scheduler_.follower().newest()->strategy;
+    if (newest.keeps_best()) {
+        return true;
+    }
+    const auto next = newest.apply(decision);
+    const std::span<const evolve::Member> pool = next->parent_pool();
+    const std::size_t place = fittest_place(pool);
+    // On another island it may live as another birth.
+    return place < pool.size() && pool[place].origin == leader.champion.origin &&
+           pool[place].fitness == leader.champion.fitness;
+}
+
+bool Coordinator::judge_champion(const Generation& generation, const evolve::Decision& decision,
+                                 GenerationReport& report) {
     if (report.generation == 0 && !judge_initial(generation)) {
         return false;
     }
@@ -274,12 +307,14 @@ bool Coordinator::judge_champion(const Generation& generation, GenerationReport&
     if (!leader) {
         return true;
     }
+    const std::uint64_t every = experiment_.validation.every;
+    const bool scheduled = every > 0 && (report.generation + 1) % every == 0;
+    // One that does not live on could be validated at no later time, and would lose to one that is.
+    const bool due = signature_.validates && (scheduled || !lives_on(*leader, decision));
     if (!test_candidates(generation, *leader, report)) {
         return false;
     }
-    const std::uint64_t every = experiment_.validation.every;
-    const bool due = every > 0 && (report.generation + 1) % every == 0;
-    if (signature_.validates && due) {
+    if (due) {
         const auto genome = grown(generation, *leader);
         if (!genome || !judge(*genome, leader->champion.origin, evolve::Phase::validation,
                               report.generation, report.validated)) {
@@ -361,14 +396,11 @@ std::optional<SharedIndividual> Coordinator::grown(const Generation& generation,
                 : std::nullopt;
 }
 
-std::optional<Champion> Coordinator::fittest_member() {
+std::optional<Champion> Coordinator::member_at(std::size_t place) {
     Follower& follower = scheduler_.follower();
     const evolve::Strategy& newest = *follower.newest()->strategy;
-    const std::span<const evolve::Member> pool = newest.parent_pool();
-    const auto place = std::ranges::max_element(pool, {}, &evolve::Member::fitness) - pool.begin();
-    const evolve::Member& best = pool[static_cast<std::size_t>(place)];
-    const auto genome = scheduler_.on_host(
-        follower.parents(*follower.newest())->at(static_cast<std::size_t>(place)));
+    const evolve::Member& best = newest.parent_pool()[place];
+    const auto genome = scheduler_.on_host(follower.parents(*follower.newest())->at(place));
     if (!genome) {
         return std::nullopt;
     }
@@ -382,12 +414,18 @@ std::optional<Champion> Coordinator::fittest_member() {
 }
 
 bool Coordinator::judge_last() {
-    const bool pool = !scheduler_.follower().newest()->strategy->parent_pool().empty();
-    if (!signature_.validates || !last_ || last_->validated || !pool) {
+    if (!signature_.validates || !last_ || last_->validated) {
         return true;
     }
     const bool passed = last_->tests.passed;
-    const std::optional<Champion> judged = passed ? champion_ : fittest_member();
+    const std::span<const evolve::Member> pool =
+        scheduler_.follower().newest()->strategy->parent_pool();
+    const std::size_t place = fittest_place(pool);
+    // A best that does not live on was judged with its generation.
+    if (!passed && (place == pool.size() || pool[place].fitness != last_->best)) {
+        return true;
+    }
+    const std::optional<Champion> judged = passed ? champion_ : member_at(place);
     if (!judged) {
         return false;
     }

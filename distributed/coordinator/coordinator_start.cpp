@@ -31,8 +31,11 @@ void Coordinator::open(Start start) {
     }
     GenerationLog::Lengths lengths{};
     const auto accept = [&](Checkpoint&& checkpoint, std::span<const JournalEntry> committed) {
-        lengths = committed.empty() ? checkpoint.logs : committed.back().logs;
+        lengths = checkpoint.logs;
         restore(std::move(checkpoint), committed);
+        if (committed_ > 0) {
+            lengths = committed[committed_ - 1].logs;
+        }
     };
     const bool found = going_on && directory_->load_newest(accept, [this](const std::string& text) {
         reporter_.warning(text);
@@ -61,9 +64,13 @@ std::unique_ptr<EvolutionDirectory> Coordinator::own_directory() const {
     const Clock::time_point end = Clock::now() + longest_contest;
     for (;;) {
         try {
-            return std::make_unique<EvolutionDirectory>(experiment_.directory,
-                                                        experiment_.checkpoint.keep);
+            auto directory = std::make_unique<EvolutionDirectory>(experiment_.directory,
+                                                                  experiment_.checkpoint.keep);
+            require_own_reign();
+            return directory;
         } catch (const ConfigError&) {
+            // It may have been stopped on the way here.
+            require_own_reign();
             // After a death others try the lock, too, and let go of it at once.
             if (reign_.epoch == 0 || Clock::now() > end) {
                 throw;

@@ -22,12 +22,21 @@ bool is_there(const fs::path& path) {
     return fs::exists(path, ignored);
 }
 
-/// The lines that a checkpoint counts are not those that it counted. No older one helps: the user
-/// must know, and can put the file back.
+/// The lines that a checkpoint counts are not those that it counted, or cannot be read. No older
+/// one helps: the user must know, and can put the file back.
 class ChangedLog : public InputError {
   public:
     using InputError::InputError;
 };
+
+/// GenerationLog::changed for the lengths and checksums of a checkpoint or an entry of the journal.
+std::optional<std::string> changed_log(const fs::path& directory, const auto& of) {
+    try {
+        return GenerationLog::changed(directory, of.logs, of.checksums);
+    } catch (const InputError& error) {
+        throw ChangedLog(error.what());
+    }
+}
 
 }  // namespace
 
@@ -43,7 +52,7 @@ void EvolutionDirectory::make_logs() const {
         return;
     }
     const bool other = !error || error == std::errc::file_exists;
-    throw ConfigError(fmt::format(
+    throw OutputError(fmt::format(
         "{} cannot be made ({}) {}", logs.string(),
         other ? "a file or link has its name" : error.message(),
         other ? "remove it, or choose another run.directory" : "check the permissions of the run"));
@@ -52,10 +61,12 @@ void EvolutionDirectory::make_logs() const {
 /// An entry whose lines are no longer there counts as little as one that was never written.
 std::vector<JournalEntry> EvolutionDirectory::committed_after(const Checkpoint& checkpoint) const {
     std::vector<JournalEntry> entries = Journal::read(path(), checkpoint.generation);
-    while (!entries.empty() &&
-           (GenerationLog::shorter(path(), entries.back().logs) ||
-            GenerationLog::changed(path(), entries.back().logs, entries.back().checksums))) {
-        entries.pop_back();
+    const auto sound = [this](const JournalEntry& entry) {
+        return !GenerationLog::shorter(path(), entry.logs) && !changed_log(path(), entry);
+    };
+    // Whole files are read for each look, and an entry has all lines of those before it.
+    if (!entries.empty() && !sound(entries.back())) {
+        entries.erase(std::ranges::partition_point(entries, sound), entries.end());
     }
     return entries;
 }
@@ -76,8 +87,7 @@ bool EvolutionDirectory::load_newest(const Accept& accept,
                     fmt::format("{} cannot be used ({} is shorter than it says) restore that log",
                                 candidate.path.string(), *log));
             }
-            if (const auto log =
-                    GenerationLog::changed(path(), checkpoint.logs, checkpoint.checksums)) {
+            if (const auto log = changed_log(path(), checkpoint)) {
                 throw ChangedLog(changed_text(path() / *log));
             }
             const std::uint64_t generation = checkpoint.generation;

@@ -20,14 +20,13 @@ class EvolutionDirectory : public RunDirectory {
     /// @param keep checkpoints that are kept, at least one. Throws as RunDirectory does.
     EvolutionDirectory(std::filesystem::path path, std::uint64_t keep);
 
-    /// Makes the folder of the ranks' logs. Throws ConfigError where the system refuses.
+    /// Makes the folder of the ranks' logs. Throws OutputError where the system refuses.
     void make_logs() const;
 
     /// Tries the checkpoints, newest first, each with the generations that were committed after it,
-    /// until `accept` throws no InputError; says of each that
-    /// was refused through `warn`, and puts it aside. Nothing when there is no checkpoint at all;
-    /// throws InputError when there are some but none is sound, and when the lines that it counts
-    /// were changed.
+    /// until `accept` throws no InputError; says of each that was refused through `warn`, and puts
+    /// it aside. Nothing when there is no checkpoint at all; throws InputError when there are some
+    /// but none is sound, and when the lines that one counts were changed or cannot be read.
     using Accept =
         std::function<void(Checkpoint&& checkpoint, std::span<const JournalEntry> committed)>;
     [[nodiscard]] bool load_newest(const Accept& accept,

@@ -117,7 +117,12 @@ std::vector<std::uint64_t> logged_positions(const GenerationColumns& columns,
 bool uses_formats(const Experiment& experiment) {
     const evolve::VariationSettings& variation = experiment.variation;
     return experiment.selection.bytes_weight > 0.0 || variation.mutation.dtype_rate > 0.0F ||
-           encodes_weights(variation.founder);
+           std::ranges::any_of(variation.islands,
+                               [](const evolve::IslandVariation& island) {
+                                   return island.mutation.dtype_rate > 0.0F;
+                               }) ||
+           std::ranges::any_of(evolve::founder_networks(variation),
+                               [](const Blueprint* network) { return encodes_weights(*network); });
 }
 
 LoggedParts logged_parts(const Experiment& experiment) {
@@ -194,6 +199,9 @@ void GenerationLog::append(const GenerationReport& report, const GenerationColum
         append_species(columns);
     }
     for (const RankSeconds& rank : seconds) {
+        if (rank.cost == ShardCost{}) {
+            continue;  // In the steady state most ranks have no births of a block.
+        }
         fmt::format_to(std::back_inserter(timings_.pending()),
                        "{},{},{:.6f},{:.6f},{:.6f},{:.6f},{},{},{},{},{}\n", report.generation,
                        rank.rank, rank.cost.evaluate, rank.cost.vary, rank.cost.wait,

@@ -44,13 +44,12 @@ void run_rank(Communicator& communicator, Backend& backend, const Experiment& ex
                                     [&](const std::string& text) { log.line(text); },
                                     experiment.distribution.kill_stopped)
                               : await_other_successor(
-                                    experiment.directory, communicator, *lost->former, interrupt,
+                                    experiment.directory, communicator, *lost, interrupt,
                                     // Others may have heard of it so much later.
                                     experiment.distribution.lease_seconds / heartbeats_in_a_lease);
-        if (!next && !lock_excludes && interrupt.load() == 0) {
-            throw *lost;
-        }
         if (!next) {
+            log.line(interrupt.load() == 0 ? "stop: the run has ended"
+                                           : "a signal has asked it to end");
             return;
         }
         reign = *next;

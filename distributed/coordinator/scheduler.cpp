@@ -97,6 +97,15 @@ void Scheduler::gather() {
     }
 }
 
+void Scheduler::set_reign(const Reign& reign) {
+    reign_ = reign;
+    for (int rank = 0; rank < communicator_.size(); ++rank) {
+        if (serving(peer(rank))) {
+            send(communicator_, rank, Heartbeat{{}, reign_.epoch});
+        }
+    }
+}
+
 std::vector<std::string> Scheduler::rank_lines() const {
     std::vector<std::string> lines;
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cambrian/distributed/communicator/communicator.hpp"
@@ -118,13 +119,14 @@ class Scheduler {
     [[nodiscard]] const evolve::Variation& variation() const {
         return shard_evaluator_.variation();
     }
-    /// What orders say of who coordinates.
-    void set_reign(const Reign& reign) { reign_ = reign; }
+    /// What orders say of who coordinates; whoever was welcome before hears of it.
+    void set_reign(const Reign& reign);
     /// What the workers' logs will say of the end; nothing: they are not told of one.
     void set_farewell(std::optional<std::string> reason) { farewell_ = std::move(reason); }
 
   private:
-    /// ShardEvaluator::teach on the thread that works, whose jobs it waits for.
+    /// ShardEvaluator::teach on the thread that works, after the jobs that it has. Workers are
+    /// answered meanwhile: learning may take longer than a lease.
     void teach(std::vector<SharedIndividual>& genomes, std::uint64_t generation);
 
     /// Recent work of a rank: the last shard in full, each one before at half of its weight.
@@ -268,6 +270,10 @@ class Scheduler {
     /// The genomes of these births, from other ranks or made again. False when interrupted.
     [[nodiscard]] bool fetch(std::span<const evolve::BirthId> origins,
                              std::span<const std::uint32_t> holders, Ancestry::Genomes& genomes);
+    /// Whether a fetch goes on waiting for the ranks that were asked.
+    /// @param last when it got something, or began.
+    [[nodiscard]] bool waits_for_genomes(const std::map<int, GenomeRequest>& asked,
+                                         Clock::time_point last) const;
     void take_own_results();
     void take_result(JobResult result);
 
@@ -282,6 +288,12 @@ class Scheduler {
     void refuse_diverged(int rank);
     void take_failure(int rank, const ShardFailure& failure);
     void answer(int rank, const GenomeRequest& request);
+    /// Sends what a rank has asked for and is here, or was made for it; the others are told to be
+    /// gone.
+    void send_wanted(int rank, const GenomeRequest& request, const Ancestry::Genomes& made);
+    /// Makes genomes that have learned once more on the thread that works, for the first of those
+    /// that wait; the others are answered after it.
+    void learn_again(std::vector<evolve::BirthId> lost);
     void watch_leases();
     void take_genomes(int rank, const GenomeReply& reply);
     /// False where the answer does not count.
@@ -319,6 +331,8 @@ class Scheduler {
     std::shared_ptr<const void> retired_;  ///< Let go with the next shard of this rank.
     Ancestry::Genomes fetched_;            ///< Null until they come.
     ReceivedGenomes received_;
+    /// Who waits for genomes that learn once more, and for which.
+    std::vector<std::pair<int, GenomeRequest>> waiting_;
     std::deque<Progress> progress_;  ///< Of the first open rounds; empty between rounds.
     Clock::time_point last_progress_;
     Clock::time_point last_watch_;

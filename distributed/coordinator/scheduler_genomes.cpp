@@ -154,6 +154,17 @@ bool Scheduler::gives_up(Clock::time_point start) const {
     return interrupted() && seconds_since(start) > moment;
 }
 
+bool Scheduler::waits_for_genomes(const std::map<int, GenomeRequest>& asked,
+                                  Clock::time_point last) const {
+    const double waited = seconds_since(last) / experiment_.distribution.lease_seconds;
+    // To learn once more takes longer than any answer of a rank that lives.
+    const bool patient =
+        inherits_learning(experiment_) && std::ranges::any_of(asked, [this](const auto& entry) {
+            return heard_lately(peers_[static_cast<std::size_t>(entry.first)]);
+        });
+    return waited < (patient ? 1.0 : fetching_share);
+}
+
 bool Scheduler::fetch(std::span<const evolve::BirthId> origins,
                       std::span<const std::uint32_t> holders, Ancestry::Genomes& genomes) {
     std::map<int, GenomeRequest> requests;
@@ -169,16 +180,17 @@ bool Scheduler::fetch(std::span<const evolve::BirthId> origins,
         send(communicator_, rank, request);
     }
     const Clock::time_point start = Clock::now();
-    const Clock::time_point end =
-        start + duration_of(fetching_share * experiment_.distribution.lease_seconds);
-    const auto waiting = [&] {
-        return std::ranges::any_of(fetched_, [](const auto& entry) { return !entry.second; });
-    };
-    while (waiting() && Clock::now() < end) {
+    Clock::time_point last = start;  // That one came.
+    std::size_t missing = fetched_.size();
+    while (missing > 0 && waits_for_genomes(requests, last)) {
         if (gives_up(start)) {
             return false;
         }
         serve(fetching_patience);
+        const auto left = static_cast<std::size_t>(std::ranges::count_if(
+            fetched_, [](const auto& entry) { return entry.second == nullptr; }));
+        last = left < missing ? Clock::now() : last;
+        missing = left;
     }
     genomes = std::exchange(fetched_, {});
     std::erase_if(genomes, [](const auto& entry) { return !entry.second; });
@@ -213,14 +225,17 @@ void Scheduler::teach(std::vector<SharedIndividual>& genomes, std::uint64_t gene
         shard_evaluator_.teach(genomes, generation);
         return;
     }
+    const auto learned = std::make_shared<std::optional<std::vector<SharedIndividual>>>();
     compute_->change(
         std::move(genomes),
         [this, generation](std::vector<SharedIndividual>& all) {
             shard_evaluator_.teach(all, generation);
         },
-        [&genomes](std::vector<SharedIndividual> all) { genomes = std::move(all); });
-    compute_->drain();
-    compute_->hand_over();
+        [learned](std::vector<SharedIndividual> all) { *learned = std::move(all); });
+    while (!*learned) {
+        serve(ComputeThread::look_every);
+    }
+    genomes = *std::move(*learned);
 }
 
 std::uint64_t Scheduler::evaluated(evolve::BirthId origin, std::uint64_t generation) const {

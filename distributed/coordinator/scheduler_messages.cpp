@@ -1,6 +1,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <memory>
+#include <span>
 #include <utility>
 
 #include "cambrian/distributed/coordinator/scheduler.hpp"
@@ -133,7 +135,8 @@ void Scheduler::welcome(int rank, Handshake handshake) {
     peer(rank).known = true;
     peer(rank).title.clear();
     crew_.reset();
-    // A word to live by: from now on it follows where this rank dies.
+    // A word to live by: from now on it follows where this rank dies, if that has its epoch; else
+    // it waits for that.
     send(communicator_, rank, Heartbeat{{}, reign_.epoch});
 }
 
@@ -145,7 +148,7 @@ void Scheduler::take_request(int rank, Request request) {
     // What a rank begins unasked it compares with nobody: orders carry the digest, a record cannot.
     const bool diverged =
         request.generation == newest.generation() && request.digest != newest.digest;
-    if (diverged && !request.results.empty()) {
+    if (diverged) {
         refuse_diverged(rank);
     }
     for (const ShardResult& result : request.results) {
@@ -193,16 +196,51 @@ void Scheduler::answer(int rank, const GenomeRequest& request) {
     // What no rank has is made once more, all of it at once.
     std::vector<evolve::BirthId> lost;
     for (const evolve::BirthId origin : request.origins) {
-        if (!follower_.find(origin)) {
+        if (!follower_.find(origin) && ancestry_.knows(origin)) {
             lost.push_back(origin);
         }
     }
-    Ancestry::Genomes made;
-    try {
-        made = make_again(ancestry_, lost);
-    } catch (const InputError&) {
-        // Births of a round that is over; whoever asks is told so.
+    if (lost.empty() || !inherits_learning(experiment_)) {
+        send_wanted(rank, request, make_again(ancestry_, lost));
+        return;
     }
+    waiting_.emplace_back(rank, request);
+    if (waiting_.size() == 1) {
+        learn_again(std::move(lost));
+    }
+}
+
+void Scheduler::learn_again(std::vector<evolve::BirthId> lost) {
+    const auto made = std::make_shared<Ancestry::Genomes>();
+    compute_->change(
+        {},
+        // This thread's goes on meanwhile.
+        [this, made, ancestry = ancestry_, lost = std::move(lost)](std::vector<SharedIndividual>&) {
+            *made = ancestry.make(
+                lost, variation(), genome_memory(), threads_,
+                [this](std::vector<SharedIndividual>& children, std::uint64_t generation) {
+                    shard_evaluator_.teach(children, generation);
+                });
+        },
+        [this, made](const std::vector<SharedIndividual>&) {
+            for (const auto& [origin, genome] : *made) {
+                follower_.fill(origin, genome);
+            }
+            const auto waiting = std::exchange(waiting_, {});
+            for (const auto& [rank, request] : waiting) {
+                if (!serving(peer(rank))) {
+                    continue;
+                }
+                if (&request == &waiting.front().second) {
+                    send_wanted(rank, request, *made);
+                } else {
+                    answer(rank, request);
+                }
+            }
+        });
+}
+
+void Scheduler::send_wanted(int rank, const GenomeRequest& request, const Ancestry::Genomes& made) {
     std::vector<NamedIndividual> wanted;
     for (const evolve::BirthId origin : request.origins) {
         const auto at = made.find(origin);

@@ -70,6 +70,11 @@ std::optional<Reign> successor_of(const Reign& former, const fs::path& directory
     return known ? reign : std::nullopt;
 }
 
+/// The reign of a coordinator that speaks again; nothing where it says that the run is over.
+std::optional<Reign> going_on(const Message& message, const Reign& former) {
+    return message.kind == MessageKind::stop ? std::nullopt : std::optional(former);
+}
+
 }  // namespace
 
 void write_reign(const fs::path& directory, const Reign& reign) {
@@ -103,6 +108,16 @@ std::optional<Reign> read_reign(const fs::path& directory) {
     return reign;
 }
 
+void require_reign(const fs::path& directory, const Reign& own) {
+    const auto now = read_reign(directory);
+    if (now && now->epoch > own.epoch) {
+        throw Deposed(fmt::format(
+            "this rank coordinates no more (rank {} has taken {} over in epoch {}, this was {}) "
+            "what it had not committed is the other's to do; nothing was written",
+            now->rank, directory.string(), now->epoch, own.epoch));
+    }
+}
+
 ReignWatch::ReignWatch(const RunDirectory& directory, Reign own)
     : directory_(directory), file_(directory.path() / reign_name), own_(std::move(own)) {}
 
@@ -119,13 +134,7 @@ void ReignWatch::check() {
     if (found == seen_) {
         return;
     }
-    const auto now = read_reign(file_.parent_path());
-    if (now && now->epoch > own_.epoch) {
-        throw Deposed(fmt::format(
-            "this rank coordinates no more (rank {} has taken {} over in epoch {}, this was {}) "
-            "what it had not committed is the other's to do; nothing was written",
-            now->rank, file_.parent_path().string(), now->epoch, own_.epoch));
-    }
+    require_reign(file_.parent_path(), own_);
     seen_ = found;
 }
 
@@ -158,26 +167,30 @@ std::optional<Reign> await_successor(const fs::path& directory, Communicator& co
         }
         if (const auto message = communicator.receive(patience);
             message && message->source == former.rank) {
-            return former;
+            return going_on(*message, former);
         }
     }
     return std::nullopt;
 }
 
 std::optional<Reign> await_other_successor(const fs::path& directory, Communicator& communicator,
-                                           const Reign& former, const std::atomic<int>& interrupt,
-                                           double seconds) {
+                                           const CoordinatorLost& lost,
+                                           const std::atomic<int>& interrupt, double seconds) {
+    const Reign& former = lost.former.value();
     // As long as two turns of those that may follow: the first may find the lock in other hands.
     const Clock::time_point end = Clock::now() +
                                   std::min(2 * communicator.size() * turn, longest_turns) +
                                   duration_of(seconds);
-    while (interrupt.load() == 0 && Clock::now() < end) {
+    while (interrupt.load() == 0) {
         if (const auto reign = successor_of(former, directory, communicator.size())) {
             return reign;
         }
+        if (Clock::now() >= end) {
+            throw lost;
+        }
         if (const auto message = communicator.receive(patience);
             message && message->source == former.rank) {
-            return former;
+            return going_on(*message, former);
         }
     }
     return std::nullopt;

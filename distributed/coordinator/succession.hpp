@@ -20,6 +20,8 @@ namespace cambrian::distributed {
 void write_reign(const std::filesystem::path& directory, const Reign& reign);
 /// Who coordinates, as the run directory says; nothing where it says nothing that can be read.
 [[nodiscard]] std::optional<Reign> read_reign(const std::filesystem::path& directory);
+/// Throws Deposed where the run directory says that another rank coordinates since.
+void require_reign(const std::filesystem::path& directory, const Reign& own);
 
 /// Keeps a coordinator that wakes late from writing: one that was stopped, and whose lock was lost.
 class ReignWatch {
@@ -44,17 +46,19 @@ class ReignWatch {
 /// the coordinator has died, and the first rank that gets it follows. Ranks try one after another.
 /// While the lock is held the coordinator lives, stopped or cut off, and all wait for it; `say` is
 /// told so once. With `kill_stopped` its process is killed where it is stopped on this host.
-/// Returns the former reign where the coordinator speaks again, and nothing when interrupted.
-/// Throws Deposed where another job has begun in the directory.
+/// Returns the former reign where the coordinator speaks again, and nothing when interrupted or
+/// when that one says that the run is over. Throws Deposed where another job has begun in the
+/// directory.
 [[nodiscard]] std::optional<Reign> await_successor(
     const std::filesystem::path& directory, Communicator& communicator, const Reign& former,
     const std::atomic<int>& interrupt, const std::function<void(const std::string&)>& say,
     bool kill_stopped = false);
 /// The same for a rank that the lock does not keep out: it never follows itself, and waits for
-/// another one for so many seconds, and two tries of each rank, or one second.
+/// another one for so many seconds, and two tries of each rank, or one second. Then it throws
+/// `lost`, which names the former reign.
 [[nodiscard]] std::optional<Reign> await_other_successor(const std::filesystem::path& directory,
                                                          Communicator& communicator,
-                                                         const Reign& former,
+                                                         const CoordinatorLost& lost,
                                                          const std::atomic<int>& interrupt,
                                                          double seconds);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <unordered_set>
 #include <utility>
@@ -41,6 +42,13 @@ void Ancestry::begin(SharedStrategy strategy, std::span<const SharedIndividual> 
 
 void Ancestry::add(std::span<const std::byte> decision) {
     states_.push_back(states_.back()->apply(decision));
+}
+
+bool Ancestry::knows(evolve::BirthId origin) const {
+    return known_.contains(origin) ||
+           std::ranges::any_of(states_, [origin](const SharedStrategy& state) {
+               return origin - state->first_birth() < state->births();
+           });
 }
 
 Ancestry::Needed Ancestry::ancestors_of(std::span<const evolve::BirthId> origins) const {

@@ -29,6 +29,8 @@ class Ancestry {
     /// The same where the state is known already.
     void add(SharedStrategy next) { states_.push_back(std::move(next)); }
     [[nodiscard]] const SharedStrategy& last() const { return states_.back(); }
+    /// Whether make() makes the genome of a birth: it was born on the way, or a member before.
+    [[nodiscard]] bool knows(evolve::BirthId origin) const;
 
     /// Makes of children of a generation what they have learned in it.
     using Teach = std::function<void(std::vector<SharedIndividual>&, std::uint64_t generation)>;

@@ -190,8 +190,11 @@ std::shared_ptr<const void> Follower::load(std::span<const std::byte> state,
             "that every rank runs the same program");
     }
     std::deque<Open> closed = std::exchange(open_, std::move(loaded));
+    const Round& former = *closed.back().round;
+    const bool diverged =
+        former.generation() == newest()->generation() && former.digest != newest()->digest;
     for (Open& old : closed) {
-        if (is_open(old.round->generation())) {
+        if (!diverged && is_open(old.round->generation())) {
             // Its children may still become members.
             at(old.round->generation()).children = std::exchange(old.children, {});
         }
@@ -312,10 +315,23 @@ void Follower::fill(const Round& round, std::size_t place, SharedIndividual geno
     }
 }
 
+bool Follower::contradicts(const Round& other) const {
+    return open() == 1 && other.generation() == newest()->generation() &&
+           other.digest != newest()->digest;
+}
+
+void Follower::fill(evolve::BirthId origin, const SharedIndividual& genome) {
+    for (Open& open : open_) {
+        if (const auto place = open.place_of(origin)) {
+            fill(*open.round, *place, genome);
+        }
+    }
+}
+
 void Follower::keep(const Round& round, OrderRange births,
                     std::vector<SharedIndividual>&& children) {
     CAMBRIAN_EXPECT(births.size() == children.size() && births.end <= round.order.size());
-    if (!is_open(round.generation())) {
+    if (!is_open(round.generation()) || contradicts(round)) {
         return;
     }
     at(round.generation())
@@ -324,11 +340,15 @@ void Follower::keep(const Round& round, OrderRange births,
                        threads_);
 }
 
-SharedIndividual Follower::Open::parent(evolve::BirthId origin) {
+std::optional<std::size_t> Follower::Open::place_of(evolve::BirthId origin) {
     if (!places.made()) {
         places = OriginIndex(round->strategy->parent_pool());
     }
-    const auto place = places.find(origin);
+    return places.find(origin);
+}
+
+SharedIndividual Follower::Open::parent(evolve::BirthId origin) {
+    const auto place = place_of(origin);
     return place ? (*pool)[*place] : nullptr;
 }
 

@@ -65,6 +65,10 @@ class Follower {
         return generation - round()->generation() < open_.size();
     }
     [[nodiscard]] std::size_t open() const { return open_.size(); }
+    /// Whether a round is another one than the open round of its generation: this rank has come to
+    /// another state, and nothing that was made of its births counts. Of several open rounds only
+    /// the newest could tell, and what they were before a jump is not known: then never.
+    [[nodiscard]] bool contradicts(const Round& other) const;
     /// An open round.
     [[nodiscard]] const SharedRound& round(std::uint64_t generation) const {
         return at(generation).round;
@@ -103,9 +107,11 @@ class Follower {
     [[nodiscard]] MissingParents missing_parents(const Round& round, OrderRange births,
                                                  std::size_t remakes, bool made = false);
     void fill(const Round& round, std::size_t place, SharedIndividual genome);
+    /// The same where a birth is a parent in an open round that lacks it; else nothing.
+    void fill(evolve::BirthId origin, const SharedIndividual& genome);
 
     /// Takes the children of a shard, until it is known who of them lives; not those of a round
-    /// that is closed.
+    /// that is closed, or that contradicts the one that is open.
     void keep(const Round& round, OrderRange births, std::vector<SharedIndividual>&& children);
     /// The genome that a birth made; null where it is not here.
     [[nodiscard]] SharedIndividual find(evolve::BirthId origin);
@@ -123,6 +129,7 @@ class Follower {
         bool lent = false;             ///< Whether others read the pool.
         std::vector<char> promised{};  ///< By place, who is being made on a backend; or empty.
 
+        [[nodiscard]] std::optional<std::size_t> place_of(evolve::BirthId origin);
         [[nodiscard]] SharedIndividual parent(evolve::BirthId origin);
         /// Places of parents that are not.
         [[nodiscard]] std::vector<std::uint32_t> absent() const;

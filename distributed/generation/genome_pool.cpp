@@ -23,6 +23,7 @@ struct GenomePool::Node {
 
     evolve::Individual individual;
     GenomePool* pool = nullptr;
+    std::unique_ptr<Node> next{};  ///< Of those that were dropped.
     alignas(std::max_align_t) std::array<std::byte, counter_bytes> counters{};
 };
 
@@ -72,8 +73,12 @@ GenomePool::GenomePool(int threads) : stripes_(2 * static_cast<std::size_t>(thre
 
 GenomePool::~GenomePool() {
     std::int64_t outstanding = 0;
-    for (const Stripe& stripe : stripes_) {
+    for (Stripe& stripe : stripes_) {
         outstanding += stripe.outstanding;
+        // One by one: a chain that ends by itself takes a stack as deep as it is long.
+        while (stripe.dropped) {
+            stripe.dropped = std::move(stripe.dropped->next);
+        }
     }
     CAMBRIAN_EXPECT(outstanding == 0);
 }
@@ -89,20 +94,27 @@ std::vector<GenomePool::Blank> GenomePool::take(std::size_t count) {
     for (std::size_t turn = 0; turn < stripes_.size() && taken.size() < count; ++turn) {
         Stripe& stripe = stripes_[(own + turn) % stripes_.size()];
         const std::lock_guard lock(stripe.mutex);
-        for (; taken.size() < count && !stripe.dropped.empty(); stripe.dropped.pop_back()) {
+        while (taken.size() < count && stripe.dropped) {
+            Node* node = stripe.dropped.release();
+            stripe.dropped = std::move(node->next);
             ++stripe.outstanding;
-            taken.push_back(Blank(stripe.dropped.back().release()));
+            taken.push_back(Blank(node));
         }
     }
-    const std::size_t found = taken.size();
     while (taken.size() < count) {
-        auto node = std::make_unique<Node>();
-        node->pool = this;
-        taken.push_back(Blank(node.release()));
+        taken.push_back(make());
     }
-    const std::lock_guard lock(stripes_[own].mutex);
-    stripes_[own].outstanding += static_cast<std::int64_t>(count - found);
     return taken;
+}
+
+GenomePool::Blank GenomePool::make() {
+    auto node = std::make_unique<Node>();
+    node->pool = this;
+    Stripe& stripe = stripes_[own_stripe()];
+    // Before it is a blank, which is given back where there is no memory for the next one.
+    const std::lock_guard lock(stripe.mutex);
+    ++stripe.outstanding;
+    return Blank(node.release());
 }
 
 void GenomePool::give_back(Node* node) noexcept {
@@ -117,7 +129,8 @@ void GenomePool::give_back(Node* node) noexcept {
     Stripe& stripe = stripes_[own_stripe()];
     const std::lock_guard lock(stripe.mutex);
     --stripe.outstanding;
-    stripe.dropped.push_back(std::move(dropped));
+    dropped->next = std::move(stripe.dropped);
+    stripe.dropped = std::move(dropped);
 }
 
 Child make_child(const evolve::Variation& variation, const evolve::Birth& birth,

@@ -76,11 +76,12 @@ class GenomePool {
     /// Of the threads that share it.
     struct alignas(64) Stripe {
         std::mutex mutex;
-        std::vector<std::unique_ptr<Node>> dropped;
-        std::int64_t outstanding = 0;  ///< Taken from here and not given back here.
+        std::unique_ptr<Node> dropped;  ///< The last one, which names the one before.
+        std::int64_t outstanding = 0;   ///< Taken from here and not given back here.
     };
 
     [[nodiscard]] std::size_t own_stripe() const;
+    [[nodiscard]] Blank make();
     void give_back(Node* node) noexcept;
 
     std::vector<Stripe> stripes_;

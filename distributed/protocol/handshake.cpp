@@ -104,8 +104,8 @@ void dismiss(Communicator& communicator, const std::string& why) {
     }
 }
 
-void decline(Communicator& communicator, const std::string& why) {
-    send(communicator, 0, ShardFailure{0, why, true});
+void decline(Communicator& communicator, const std::string& why, int coordinator) {
+    send(communicator, coordinator, ShardFailure{0, why, true});
 }
 
 void check_same(const Handshake& own, const Handshake& other, int rank, bool mixed) {

@@ -20,7 +20,7 @@ inline constexpr std::string_view bound_to = ", bound to ";
 void dismiss(Communicator& communicator, const std::string& why);
 
 /// Tells the coordinator why this rank takes no part in the run, before it ever did.
-void decline(Communicator& communicator, const std::string& why);
+void decline(Communicator& communicator, const std::string& why, int coordinator = 0);
 
 /// Throws ConfigError naming the rank when it runs another program or experiment, or (unless
 /// `mixed`) would compute other bits.

@@ -1,6 +1,7 @@
 #include "cambrian/distributed/worker/compute_thread.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace cambrian::distributed {
@@ -38,7 +39,7 @@ void ComputeThread::bring_to_host(std::vector<SharedIndividual> genomes, Arrival
 
 void ComputeThread::change(std::vector<SharedIndividual> genomes, Change change, Arrival arrival) {
     ++changing_;
-    Arrived wanted{std::move(genomes), std::move(change), std::move(arrival), nullptr};
+    Arrived wanted{std::move(genomes), std::move(change), std::move(arrival), nullptr, {}};
     thread_.submit([this, wanted = std::move(wanted)]() mutable { apply(wanted); });
 }
 
@@ -70,6 +71,7 @@ void ComputeThread::apply(Arrived& wanted) {
     } catch (...) {
         wanted.failure = std::current_exception();
     }
+    wanted.time = Clock::now();
     const std::lock_guard lock(mutex_);
     arrived_.push_back(std::move(wanted));
 }
@@ -81,7 +83,10 @@ void ComputeThread::hand_over() {
     std::deque<Arrived> arrived;
     {
         const std::lock_guard lock(mutex_);
-        arrived.swap(arrived_);
+        const auto to_come = std::ranges::find_if(
+            arrived_, [now = Clock::now()](const Arrived& one) { return one.time > now; });
+        std::move(arrived_.begin(), to_come, std::back_inserter(arrived));
+        arrived_.erase(arrived_.begin(), to_come);
     }
     for (Arrived& one : arrived) {
         --changing_;

@@ -64,6 +64,7 @@ class ComputeThread {
         Change change;
         Arrival arrival;
         std::exception_ptr failure;
+        Clock::time_point time;  ///< In virtual time it may be to come.
     };
     void work(Job& job);
     void apply(Arrived& wanted);

@@ -28,6 +28,9 @@ class CoordinatorWatch {
         silence_ = 0.0;
         heard_ = true;
     }
+    /// It lives, and has not begun to reign: it makes again what the run goes on from. The patience
+    /// before its first word begins anew.
+    void wait_on() { silence_ = 0.0; }
     void pass(double seconds) { silence_ += seconds; }
 
     /// While it lives and holds the lock: whether that can be seen here. Until it was seen once,

@@ -1,11 +1,7 @@
 #include "cambrian/distributed/worker/pending_shards.hpp"
 
-#include <fmt/core.h>
-
 #include <memory>
 #include <utility>
-
-#include "cambrian/engine/core/error.hpp"
 
 namespace cambrian::distributed {
 
@@ -28,15 +24,9 @@ PendingShards::Requests PendingShards::take_requests() {
     return std::exchange(unsaid_, {});
 }
 
-const std::set<PendingShards::Place>& PendingShards::places_of(evolve::BirthId origin) const {
+std::set<PendingShards::Place> PendingShards::places_of(evolve::BirthId origin) const {
     const auto at = asked_.find(origin);
-    if (at == asked_.end()) {
-        throw InputError(fmt::format(
-            "an answer about the genome of birth {} is refused (nobody asked for it) check that "
-            "every rank runs the same program",
-            origin));
-    }
-    return at->second.places;
+    return at == asked_.end() ? std::set<Place>() : at->second.places;
 }
 
 void PendingShards::fill(evolve::BirthId origin) {

@@ -82,6 +82,9 @@ void Worker::report_results() {
             report_failure(*result);
             continue;
         }
+        if (follower_.contradicts(*result->round)) {
+            continue;  // Of other births than the coordinator means.
+        }
         remaking_.note(*result);
         result->cost.vary += result->remaking;
         result->cost += std::exchange(between_, {});
@@ -142,7 +145,9 @@ void Worker::dispatch(const Message& message) {
         log_.line(fmt::format("ignored a message from {}", source));
         return;
     }
-    watch_.hear();
+    if (message.kind != MessageKind::heartbeat) {
+        watch_.hear();
+    }
     switch (message.kind) {
         case MessageKind::shard:
             begin_log();
@@ -161,7 +166,10 @@ void Worker::dispatch(const Message& message) {
         case MessageKind::heartbeat:
             reign_.epoch = decode_message<Heartbeat>(message.payload, source).epoch;
             if (reign_.epoch > 0) {
+                watch_.hear();
                 watch_.probe_lock();
+            } else {
+                watch_.wait_on();
             }
             return;
         default:
@@ -215,7 +223,7 @@ std::uint64_t run_worker(Communicator& communicator, Backend& backend, const Exp
     try {
         worker.emplace(communicator, backend, experiment, interrupt, limits, reign, lock_excludes);
     } catch (const Error& error) {
-        decline(communicator, error.what());
+        decline(communicator, error.what(), reign.rank);
         throw;
     }
     try {

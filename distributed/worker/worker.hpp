@@ -18,7 +18,8 @@ struct WorkerLimits {
     /// Parents are made once more as long as that takes less than this share of the evaluation of
     /// their children, or five times as much where weights lie on a backend; else they travel.
     double remaking_share = 0.05;
-    double first_contact_seconds = 120.0;  ///< Patience before the coordinator's first word.
+    double first_contact_seconds = 120.0;  ///< Patience before the coordinator's first order or
+                                           ///< heartbeat that names its epoch.
     double silence_seconds = 1.0;          ///< Least patience after it, which is one lease.
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cambrian/distributed/generation/first_shares.hpp"
+#include "cambrian/engine/core/error.hpp"
 
 // The rounds that a worker moves through.
 namespace cambrian::distributed {
@@ -77,7 +78,12 @@ void Worker::take_early_orders() {
     round_deadline_ = Clock::time_point::max();
     for (ShardOrder& order : std::exchange(early_orders_, {})) {
         held_.erase(order.shard);
-        take_shard(std::move(order));
+        try {
+            take_shard(std::move(order));
+        } catch (const InputError& error) {
+            log_.line(error.what());  // The others are sound.
+            ask(1, {});
+        }
     }
 }
 

@@ -11,6 +11,20 @@
 
 // Shards of a worker, the genomes that they lack, and their way to the compute thread.
 namespace cambrian::distributed {
+namespace {
+
+/// The children that travel with an order. Throws InputError for a damaged one.
+std::vector<ReadyChild> children_of(const ShardOrder& order, ThreadPool& threads) {
+    std::vector<ReadyChild> children(order.children.size());
+    for_each_index(threads, children.size(), 1, [&](std::size_t i) {
+        children[i] = {std::make_shared<const evolve::Individual>(
+                           evolve::decode_genome(order.children[i].bytes, "the coordinator")),
+                       order.children[i].retries};
+    });
+    return children;
+}
+
+}  // namespace
 
 void Worker::take_shard(ShardOrder order) {
     reign_.epoch = order.epoch;
@@ -114,26 +128,35 @@ Clock::time_point Worker::deadline() const {
 }
 
 void Worker::take_genomes(int rank, const GenomeReply& reply) {
-    for (const NamedGenome& named : reply.genomes) {
-        static_cast<void>(pending_.places_of(named.origin));
-    }
+    std::size_t unasked = 0;
     const std::vector<GenomeAnswer> answers =
         received_.read(reply, fmt::format("rank {}", rank), threads_);
     for (std::size_t i = 0; i < answers.size(); ++i) {
-        if (answers[i].genome) {
-            for (const PendingShards::Place& wanted : pending_.places_of(reply.genomes[i].origin)) {
+        const evolve::BirthId origin = reply.genomes[i].origin;
+        const std::set<PendingShards::Place> places = pending_.places_of(origin);
+        if (places.empty()) {
+            ++unasked;  // Another rank was faster; the rest of the answer counts.
+        } else if (answers[i].genome) {
+            for (const PendingShards::Place& wanted : places) {
                 follower_.fill(*follower_.round(wanted.generation), wanted.place,
                                answers[i].genome);
             }
-            pending_.fill(reply.genomes[i].origin);
+            pending_.fill(origin);
             ++between_.fetched;
         } else {
-            lack(reply.genomes[i].origin, rank, answers[i].problem);
+            lack(origin, rank, answers[i].problem);
         }
     }
     for (const evolve::BirthId origin : reply.gone) {
-        static_cast<void>(pending_.places_of(origin));
-        lack(origin, rank, {});
+        if (pending_.places_of(origin).empty()) {
+            ++unasked;
+        } else {
+            lack(origin, rank, {});
+        }
+    }
+    if (unasked > 0) {
+        log_.line(
+            fmt::format("rank {} answers about {} genomes that nobody asks for", rank, unasked));
     }
     begin_complete();
     send_requests();
@@ -172,12 +195,12 @@ void Worker::begin(RoundOrder&& given) {
             {order.begin, order.end},
             follower_.lend_parents(*given.round),
             {}};
-    job.children.resize(order.children.size());
-    for_each_index(threads_, order.children.size(), 1, [&](std::size_t i) {
-        job.children[i] = {std::make_shared<const evolve::Individual>(
-                               evolve::decode_genome(order.children[i].bytes, "the coordinator")),
-                           order.children[i].retries};
-    });
+    try {
+        job.children = children_of(order, threads_);
+    } catch (const InputError& error) {
+        give_back({order.shard}, error.what());
+        return;
+    }
     begun_.erase(begun_.begin(),
                  begun_.lower_bound(first_shard_of(follower_.round()->generation())));
     begun_.insert(order.shard);

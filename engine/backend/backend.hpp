@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -57,6 +58,11 @@ class Program {
     /// Bytes of temporaries a run with that population needs beyond its bindings: exactly what it
     /// allocates, all programs of a backend sharing them.
     [[nodiscard]] virtual std::int64_t peak_bytes(std::int64_t population) const = 0;
+    /// The largest population of a run, whatever the memory: the values of all are no more than
+    /// kernels index. A run of more throws OutOfMemoryError.
+    [[nodiscard]] virtual std::int64_t max_population() const {
+        return std::numeric_limits<std::int64_t>::max();
+    }
 };
 
 /// What determines the bits of the results: two fingerprints that are equal promise equal results.
@@ -94,6 +100,7 @@ struct KernelTime {
 class Backend {
   public:
     virtual ~Backend() = default;
+    /// Throws OutOfMemoryError where a single value is more than kernels index.
     [[nodiscard]] virtual std::unique_ptr<Program> compile(const Graph& graph) = 0;
     /// Zero-filled. Throws OutOfMemoryError when there is no more, leaving the count of bytes
     /// unchanged.
@@ -173,7 +180,7 @@ class Backend {
 /// Version of the arithmetic of every backend (ArithmeticFingerprint::build): changes whenever the
 /// bits of any op or random number change. One for all, since strict math promises equal bits on
 /// all of them.
-inline constexpr std::string_view arithmetic_version = "7";
+inline constexpr std::string_view arithmetic_version = "8";
 
 /// What two ranks, or a run and its resume, must have in common to compute equal bits: the whole
 /// fingerprint under fast math, only the version of the arithmetic under strict.

@@ -1,5 +1,7 @@
 #include "cambrian/engine/core/clock.hpp"
 
+#include <time.h>
+
 #include <thread>
 #include <utility>
 
@@ -27,6 +29,15 @@ void Clock::sleep(duration time) {
     } else {
         std::this_thread::sleep_for(time);
     }
+}
+
+Clock::duration Clock::worked() {
+    if (VirtualTime* virtual_time = VirtualTime::current()) {
+        return virtual_time->worked();
+    }
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 VirtualTime* VirtualTime::current() {

@@ -18,6 +18,9 @@ struct Clock {
     [[nodiscard]] static time_point now();
     /// Lets time pass.
     static void sleep(duration time);
+    /// What a processor has worked for the thread that asks, without what the system gave to others
+    /// meanwhile. Never less than before.
+    [[nodiscard]] static duration worked();
 };
 
 [[nodiscard]] inline double seconds_of(Clock::duration duration) {
@@ -36,6 +39,8 @@ class VirtualTime {
     virtual ~VirtualTime() = default;
     [[nodiscard]] virtual Clock::time_point now() const = 0;
     virtual void sleep(Clock::duration time) = 0;
+    /// Without what was run beside.
+    [[nodiscard]] virtual Clock::duration worked() = 0;
     /// Runs a task now as if another thread did, which has time for it from `start` on; → when that
     /// one has finished.
     [[nodiscard]] virtual Clock::time_point beside(Clock::time_point start,

@@ -102,8 +102,13 @@ std::size_t character_length(std::string_view text) {
     return length;
 }
 
-bool is_control(char byte) {
-    return static_cast<unsigned char>(byte) < ' ' || byte == '\x7f';
+/// Those of ASCII, and U+0080 to U+009F: terminals obey both.
+bool is_control(std::string_view character) {
+    const auto byte = [character](std::size_t i) {
+        return static_cast<std::uint8_t>(character[i]);
+    };
+    if (character.size() == 2) return byte(0) == 0xC2 && byte(1) < 0xA0;
+    return character.size() == 1 && (byte(0) < 0x20 || byte(0) == 0x7F);
 }
 
 }  // namespace
@@ -130,10 +135,11 @@ std::string shortened(std::string_view text, std::size_t longest) {
         const std::size_t length = character_length(text);
         const std::size_t step = length == 0 ? 1 : length;
         if (result.size() + step > longest) return result + "...";
-        if (length == 0 || is_control(text.front()))
+        const std::string_view character = text.substr(0, length);
+        if (length == 0 || is_control(character))
             result += '?';
         else
-            result += text.substr(0, length);
+            result += character;
         text.remove_prefix(step);
     }
     return result;

@@ -80,12 +80,13 @@ struct Neurons {
               "none, and no neurons: from every input to every output"},
         Field{"continuous", &Neurons::continuous,
               "neurons approach their values with a time constant each"},
-        Field{"time_step", &Neurons::time_step, positive, "of a continuous network"},
+        Field{"time_step", &Neurons::time_step, representable, "of a continuous network"},
         Field{"plastic", &Neurons::plastic,
               "neurons have a rule each by which their plastic connections change in an episode"}
             .later(),
-        Field{"largest_weight", &Neurons::largest_weight, positive,
-              "a plastic weight that changes is limited to it, in either direction"}
+        Field{"largest_weight", &Neurons::largest_weight, representable,
+              "a plastic weight that changes is limited to it, in either direction, to rounding: "
+              "it is the inherited one and its change in the episode added"}
             .later(),
     };
 

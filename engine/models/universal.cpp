@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -17,6 +18,8 @@ namespace cambrian::models {
 namespace {
 
 constexpr std::string_view pre_norm = "pre_norm";
+/// What find_modules measures beside the fields of a layer.
+constexpr std::array<const char*, 3> measured{"group_channels", "queries", "keys"};
 
 bool is_norm(const FoundModule& module) {
     return module.names->type.ends_with("_norm");
@@ -121,6 +124,7 @@ class Assembler {
     void add_module(const FoundModule& module, std::vector<AnyLayer>& to, bool last,
                     const std::string& outer) {
         LayerFields fields = module.fields;
+        for (const char* name : measured) fields.erase(name);
         fields_.fill(module, fields, has_activation(module) && !last);
         measure_input(module, fields);
         AnyLayer layer = layer_of(module, fields);
@@ -141,20 +145,17 @@ class Assembler {
 
     /// Fields that follow from the input, or from other fields.
     void measure_input(const FoundModule& module, LayerFields& fields) {
-        if (fields.contains("group_channels")) {
-            const std::int64_t width = std::stoll(fields.at("group_channels"));
-            fields.erase("group_channels");
+        if (const auto found = module.fields.find("group_channels"); found != module.fields.end()) {
+            const std::int64_t width = std::stoll(found->second);
             if (row_.rank() > 1 && row_[0] % width == 0)
                 fields["groups"] = std::to_string(row_[0] / width);
         }
-        if (!fields.contains("queries")) return;
+        if (!module.fields.contains("queries")) return;
         const auto causal = fields.find("causal");
         if (causal != fields.end() && causal->second == "true" && !fields.contains("window"))
             fields_.miss("--with window=1024", "how many positions attention looks back on");
-        const std::int64_t queries = std::stoll(fields.at("queries"));
-        const std::int64_t keys = std::stoll(fields.at("keys"));
-        fields.erase("queries");
-        fields.erase("keys");
+        const std::int64_t queries = std::stoll(module.fields.at("queries"));
+        const std::int64_t keys = std::stoll(module.fields.at("keys"));
         const auto given = fields.find("heads");
         if (given == fields.end()) return;  // Missed.
         const nlohmann::json heads = nlohmann::json::parse(given->second);
@@ -239,7 +240,14 @@ UniversalPlan universal_plan(const TensorFiles& files, const UniversalOptions& o
             "--blocks is {} (allowed: pre_norm, plain) choose one of them", options.blocks));
     FieldOptions fields(options);
     std::map<std::string, Shape> tensors;
-    for (const auto& [name, entry] : files.entries()) tensors.emplace(name, entry.place.shape);
+    for (const auto& [name, entry] : files.entries()) {
+        const Shape& shape = entry.place.shape;
+        if (std::ranges::find(shape.extents(), 0) != shape.extents().end())
+            throw InputError(fmt::format(
+                "{}: tensor \"{}\" is {} (no layer has an extent of 0) leave it out of the file",
+                files.source(), shortened(name), shape.text()));
+        tensors.emplace(name, shape);
+    }
     if (tensors.empty())
         throw InputError(
             fmt::format("{} is no model (it has no tensors) name another file", files.source()));

@@ -55,8 +55,9 @@ Var ForwardModel::sequence(Var x, const NetworkOperands& operands) const {
     const StepResult result = step(row, state_inputs, inner);
     if (training && !training->updates().empty())
         throw ShapeError(
-            "a batch_norm cannot be trained in a network with a state (its statistics are of all "
-            "steps together) remove one of them");
+            "a batch_norm cannot be trained in a network that is run step by step (a backward link "
+            "or mode mesh makes it so, and its statistics are of all steps together) remove the "
+            "link, set network.mode to chain, or remove the batch_norm");
     for (const Var value : result.state) body.output(value);
     body.output(result.output);
 

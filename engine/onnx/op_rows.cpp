@@ -40,12 +40,16 @@ void rsqrt(const NodeWriter& node, string_view /*operation*/) {
     node.give(node.add("Reciprocal", {node.add("Sqrt", {node.name()})}));
 }
 
-/// Beyond this angle they stay what they are there, see elementary.inl.
+/// Beyond this angle they stay what they are there, but of infinities, see elementary.inl.
 void of_limited_angle(const NodeWriter& node, string_view operation) {
     constexpr double largest_angle = 8192.0;
     Builder& to = node.builder();
-    node.give(node.add(operation, {node.add("Clip", {node.name(), to.scalar(-largest_angle),
-                                                     to.scalar(largest_angle)})}));
+    const std::string x = node.name();
+    const std::string limited =
+        node.add("Clip", {x, to.scalar(-largest_angle), to.scalar(largest_angle)});
+    // NaN for infinities, else 0, which taken away leaves a -0 as it is.
+    const std::string nothing = node.add("Sub", {x, x});
+    node.give(node.add("Sub", {node.add(operation, {limited}), nothing}));
 }
 
 /// ln(1 + x), exact near 0: ln(u) x / (u − 1) with u = 1 + x as it is rounded (Goldberg, "What

@@ -33,9 +33,6 @@ struct Sgd {
     bool operator==(const Sgd&) const = default;
 };
 
-/// What float32 has room for: what is added lest a root of 0 divides.
-inline constexpr FieldRange representable{1.2e-38, largest_setting, false, false};
-
 /// m' = β₁ m + (1 − β₁) g; v' = β₂ v + (1 − β₂) g²;
 /// p' = p − r m' / (1 − β₁ᵗ) / (√(v' / (1 − β₂ᵗ)) + ε)   (Kingma and Ba, 2015).
 /// Weight decay is added to the gradient, or, decoupled (AdamW: Loshchilov and Hutter, 2019), takes

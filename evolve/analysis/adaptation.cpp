@@ -12,11 +12,11 @@ namespace {
 
 constexpr double max_windows = 1e6;
 
-/// Throws ConfigError where nothing is known before a change, or after it.
+/// Throws ConfigError where nothing is known of the task before a change, or of the one after it.
 [[noreturn]] void refuse_change(std::uint64_t change) {
     throw ConfigError(
-        fmt::format("the task changes at step {} (nothing is known before it, or from it on) name "
-                    "a step within what is known",
+        fmt::format("the task changes at step {} (nothing is known of the task before it, or of "
+                    "the one from it on) name a step within what is known",
                     change));
 }
 
@@ -24,11 +24,12 @@ bool measured(const Progress& one) {
     return std::isfinite(one.value);
 }
 
-std::optional<Adaptation> adaptation(std::span<const Progress> progress, std::size_t first,
-                                     std::size_t end, double share) {
-    if (first == 0 || first == progress.size()) return std::nullopt;
+/// @param begin,first,end of the task before the change, of the one after it, and of the next one.
+std::optional<Adaptation> adaptation(std::span<const Progress> progress, std::size_t begin,
+                                     std::size_t first, std::size_t end, double share) {
+    if (begin == first || first == progress.size()) return std::nullopt;
     const Progress& last = progress[first - 1];
-    const auto before = progress.first(first);
+    const auto before = progress.subspan(begin, first - begin);
     const auto after = progress.subspan(first, end - first);
     const auto known = std::find_if(before.rbegin(), before.rend(), measured);
     const auto next = std::ranges::find_if(after, measured);
@@ -70,21 +71,19 @@ std::vector<std::optional<Adaptation>> known_adaptations(std::span<const Progres
     if (!(share > 0.0 && share <= 1.0))
         throw ConfigError(fmt::format(
             "the share to recover is {} (it is above 0 and at most 1) choose another", share));
-    std::vector<std::size_t> first;
-    for (const std::uint64_t change : changes) {
-        const auto found = std::ranges::lower_bound(progress, change, {}, &Progress::step);
-        const auto index = static_cast<std::size_t>(found - progress.begin());
-        const bool inside = index > 0 && index < progress.size();
-        if (!first.empty() && (index < first.back() || (inside && index == first.back())))
+    std::vector<std::size_t> first{0};
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+        if (i > 0 && changes[i] <= changes[i - 1])
             throw ConfigError(fmt::format(
                 "the task changes at step {} (changes ascend, with steps between them) sort them",
-                change));
-        first.push_back(index);
+                changes[i]));
+        const auto found = std::ranges::lower_bound(progress, changes[i], {}, &Progress::step);
+        first.push_back(static_cast<std::size_t>(found - progress.begin()));
     }
+    first.push_back(progress.size());
     std::vector<std::optional<Adaptation>> result;
-    for (std::size_t i = 0; i < first.size(); ++i)
-        result.push_back(adaptation(progress, first[i],
-                                    i + 1 < first.size() ? first[i + 1] : progress.size(), share));
+    for (std::size_t i = 0; i < changes.size(); ++i)
+        result.push_back(adaptation(progress, first[i], first[i + 1], first[i + 2], share));
     return result;
 }
 

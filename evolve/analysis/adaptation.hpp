@@ -18,8 +18,8 @@ struct Progress {
 /// One change.
 struct Adaptation {
     std::uint64_t step = 0;  ///< The first one after it.
-    double before = 0.0;     ///< At the last step before it that was measured.
-    double after = 0.0;      ///< At the first step after it that was measured.
+    double before = 0.0;     ///< At the last measured step of the task before it.
+    double after = 0.0;      ///< At the first measured step of the task after it.
     double lowest = 0.0;     ///< From there to the next change or the end.
     double highest = 0.0;
     double goal = 0.0;  ///< recovery_goal(before, share).
@@ -32,8 +32,8 @@ struct Adaptation {
 /// What counts as recovered: share · before; of a loss, which is negative, before / share.
 [[nodiscard]] double recovery_goal(double before, double share);
 
-/// What each change did; nothing of one with no measured step before it, or from it to the next
-/// one.
+/// What each change did; nothing of one with no measured step from the change before it (or the
+/// start) to it, or from it to the next one.
 /// @param progress by ascending steps.
 /// @param changes first steps after a change, ascending.
 /// Throws ConfigError for a share that is not above 0 and at most 1, and for changes that do not

@@ -183,8 +183,9 @@ PhaseInputs& Evaluator::State::prepare(const EvaluationRound& round) {
     PhaseInputs& inputs = phases[static_cast<std::size_t>(round.phase)];
     if (!inputs.has_data) inputs.data.upload(backend, task.data(round.phase));
     inputs.has_data = true;
-    if (inputs.round != round.round)
-        inputs.draws.upload(backend, task.draws(round.phase, seed, round.round));
+    if (inputs.round == round.round) return inputs;
+    inputs.round.reset();  // An upload that fails leaves the draws of no round.
+    inputs.draws.upload(backend, task.draws(round.phase, seed, round.round));
     inputs.round = round.round;
     return inputs;
 }

@@ -157,21 +157,32 @@ void HostPopulation::reset(std::span<const std::uint8_t> worlds) {
             std::fill_n(state_.begin() + static_cast<std::ptrdiff_t>(world * words), words, 0.0F);
 }
 
+void HostPopulation::require(std::size_t network) const {
+    if (network >= individuals_.size())
+        throw ShapeError(
+            fmt::format("a population was asked about network {} (there are {}, counted from 0) "
+                        "name one below size()",
+                        network, individuals_.size()));
+}
+
 std::optional<BirthId> HostPopulation::origin(std::size_t network) const {
+    require(network);
     if (origins_.empty()) return std::nullopt;
     return origins_[network];
 }
 
 Genome HostPopulation::genome(std::size_t network) const {
+    require(network);
     return genome_of(copy_to_host(*individuals_[network], backend_));
 }
 
 void HostPopulation::count_steps(std::size_t network, std::uint64_t steps) {
+    require(network);
     steps_[network] += steps;
 }
 
 void HostPopulation::fail(std::size_t network) {
-    CAMBRIAN_EXPECT(network < failed_.size());
+    require(network);
     failed_[network] = true;
 }
 

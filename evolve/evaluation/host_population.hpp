@@ -35,6 +35,8 @@ class HostPopulation final : public Population {
 
   private:
     void begin_worlds(std::int64_t batch);
+    /// Throws ShapeError for a number that no network has.
+    void require(std::size_t network) const;
 
     Backend& backend_;
     PopulationRunner& runner_;

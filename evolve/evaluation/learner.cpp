@@ -176,6 +176,7 @@ void Learner::State::upload_order(std::uint64_t wanted) {
         positions[i] = rows() == all
                            ? static_cast<std::int32_t>(i % static_cast<std::size_t>(all))
                            : static_cast<std::int32_t>(rng.index(static_cast<std::uint32_t>(all)));
+    round.reset();  // An upload that fails leaves the order of no round.
     backend.upload(*order, 0, std::span<const std::int32_t>(positions));
     round = wanted;
 }

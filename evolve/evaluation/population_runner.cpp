@@ -205,7 +205,9 @@ void PopulationRunner::run_wave(Flight& flight, std::span<const Individual* cons
 
 void PopulationRunner::run_group(const Flight& flight, StructureProgram& program, std::size_t begin,
                                  std::size_t end, const PopulationRequest& request) {
-    std::size_t piece = program.per_individual ? end - begin : 1;
+    const auto max_population = static_cast<std::size_t>(program.program->max_population());
+    const std::size_t allowed = program.per_individual ? std::min(end - begin, max_population) : 1;
+    std::size_t piece = allowed;
     const Backend::Memory memory = backend_.memory();
     if (memory.limit > 0)
         while (piece > 1 && program.program->peak_bytes(static_cast<std::int64_t>(piece)) >
@@ -224,7 +226,7 @@ void PopulationRunner::run_group(const Flight& flight, StructureProgram& program
         for (std::size_t i = 0; i < flight.outputs.size(); ++i)
             bound_outputs_.push_back({flight.buffers[i].get(), at * flight.outputs[i].elements});
         program.program->run(static_cast<std::int64_t>(count), inputs_, bound_outputs_);
-        if (program.per_individual && position + count < end) ++splits_;
+        if (piece < allowed && position + count < end) ++splits_;
     }
     cache_.set_bytes(program.program->peak_bytes(static_cast<std::int64_t>(piece)));
 }

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "cambrian/evolve/genome/alignment.hpp"
-#include "cambrian/evolve/genome/distance.hpp"
 #include "cambrian/evolve/genome/genome_layout.hpp"
 #include "cambrian/evolve/genome/weight_math.hpp"
 
@@ -186,7 +185,7 @@ void compare_links(const Genome& a, const Genome& b, Comparison& result) {
 }
 
 /// As they are.
-Comparison compared(const Genome& a, const Genome& b) {
+Comparison compared(const Genome& a, const Genome& b, const DistanceSettings& weights) {
     const Dna dna_a = dna(a);
     const Dna dna_b = dna(b);
     const Overlaps overlaps = overlaps_of(a, dna_a, b, dna_b);
@@ -206,7 +205,7 @@ Comparison compared(const Genome& a, const Genome& b) {
     result.matched = overlaps.sum / matched;
     result.enabled = 1.0 - static_cast<double>(result.toggled.size()) / matched;
     result.shifts = shifts(dna_a, dna_b, overlaps.homes);
-    result.distance = distance(a, b);
+    result.distance = distance(a, b, weights);
     compare_links(a, b, result);
     return result;
 }
@@ -249,13 +248,14 @@ double overall(const Genome& a, const Dna& dna_a, const Genome& b, const Dna& dn
     return overlaps_of(a, dna_a, b, dna_b).overall();
 }
 
-Comparison compare(const Genome& a, const Genome& b, DnaMode mode) {
-    Comparison as_is = compared(a, b);
+Comparison compare(const Genome& a, const Genome& b, DnaMode mode,
+                   const DistanceSettings& weights) {
+    Comparison as_is = compared(a, b, weights);
     if (mode == DnaMode::strict) {
         return as_is;
     }
     // The alignment knows nothing of, for one, how units of a layer read each other.
-    Comparison in_order = compared(a, aligned(a, b));
+    Comparison in_order = compared(a, aligned(a, b), weights);
     return in_order.overall < as_is.overall ? as_is : in_order;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cambrian/evolve/genome/distance.hpp"
 #include "cambrian/evolve/genome/genome.hpp"
 
 namespace cambrian::evolve {
@@ -69,7 +70,9 @@ struct Comparison {
     double enabled = 1.0;            ///< Share of the slots filled in both that both skip or use.
 };
 
-[[nodiscard]] Comparison compare(const Genome& a, const Genome& b, DnaMode mode = DnaMode::strict);
+/// @param weights of Comparison::distance.
+[[nodiscard]] Comparison compare(const Genome& a, const Genome& b, DnaMode mode = DnaMode::strict,
+                                 const DistanceSettings& weights = {});
 
 /// Comparison::overall, of signatures that are there already.
 [[nodiscard]] double overall(const Genome& a, const Dna& dna_a, const Genome& b, const Dna& dna_b);

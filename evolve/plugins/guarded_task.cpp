@@ -45,13 +45,10 @@ class GuardedTask final : public Task {
         return call([&] { return task_->solved(); });
     }
     [[nodiscard]] std::unique_ptr<Task> with_episodes(std::int64_t episodes) const override {
-        return call([&]() -> std::unique_ptr<Task> {
-            std::unique_ptr<Task> other = task_->with_episodes(episodes);
-            if (other == nullptr) {
-                return nullptr;
-            }
-            return std::make_unique<GuardedTask>(std::move(other), part_);
-        });
+        return other([&] { return task_->with_episodes(episodes); });
+    }
+    [[nodiscard]] std::unique_ptr<Task> whole() const override {
+        return other([&] { return task_->whole(); });
     }
     [[nodiscard]] std::vector<Baseline> baselines(Phase phase) const override {
         return call([&] { return task_->baselines(phase); });
@@ -68,6 +65,16 @@ class GuardedTask final : public Task {
     [[nodiscard]] const Task& inner() const override { return *task_; }
 
   private:
+    /// A task that this one makes, or null.
+    template <class Make>
+    [[nodiscard]] std::unique_ptr<Task> other(const Make& make) const {
+        std::unique_ptr<Task> task = call(make);
+        if (task == nullptr) {
+            return nullptr;
+        }
+        return std::make_unique<GuardedTask>(std::move(task), part_);
+    }
+
     std::unique_ptr<Task> task_;
     std::string part_;
 };

@@ -21,7 +21,8 @@
 //     }
 namespace cambrian {
 
-/// What a plug-in gives. Names that are taken are refused when it is loaded.
+/// What a plug-in gives. Names that are taken, or not of small letters, digits and _, are refused
+/// when it is loaded.
 class Plugin {
   public:
     explicit Plugin(CustomLayerTypes& types) : types_(types) {}
@@ -58,7 +59,7 @@ class Plugin {
 
 /// How objects lie in memory, and what calls them: plug-in and program must agree to the letter.
 struct PluginInterface {
-    std::uint32_t number = 3;  ///< Of this header; 3: evaluations of single networks may fail.
+    std::uint32_t number = 4;  ///< Of this header; 4: tasks tell what they are with all rows.
     std::uint32_t version =
         CAMBRIAN_VERSION_MAJOR * 1000000 + CAMBRIAN_VERSION_MINOR * 1000 + CAMBRIAN_VERSION_PATCH;
     std::uint32_t compiler = __GXX_ABI_VERSION;

@@ -30,16 +30,25 @@ constexpr std::uint64_t largest_plugin = std::uint64_t{1} << 30U;
                     file.string(), why));
 }
 
-/// Throws InputError for one that is shorter than its own table of sections says, which comes last:
-/// to use a shared object that was cut off ends the process.
+/// Throws InputError for one that is shorter than its own tables say, of sections, which comes last
+/// and may be missing, and of what is loaded: to use a shared object that was cut off ends the
+/// process.
 void require_whole(const fs::path& file, std::span<const std::byte> bytes) {
     Elf64_Ehdr head{};
     if (bytes.size() < sizeof head || std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0)
         return;  // dlopen tells.
     std::memcpy(&head, bytes.data(), sizeof head);
-    const std::uint64_t end =
-        head.e_shoff + std::uint64_t{head.e_shentsize} * std::uint64_t{head.e_shnum};
-    if (end > bytes.size()) refuse(file, "it was cut off");
+    const auto require = [&](std::uint64_t offset, std::uint64_t size) {
+        if (offset > bytes.size() || size > bytes.size() - offset) refuse(file, "it was cut off");
+    };
+    require(head.e_shoff, std::uint64_t{head.e_shentsize} * std::uint64_t{head.e_shnum});
+    if (head.e_phentsize != sizeof(Elf64_Phdr)) return;  // dlopen tells.
+    require(head.e_phoff, sizeof(Elf64_Phdr) * std::uint64_t{head.e_phnum});
+    for (std::size_t i = 0; i < head.e_phnum; ++i) {
+        Elf64_Phdr part{};
+        std::memcpy(&part, bytes.data() + head.e_phoff + i * sizeof part, sizeof part);
+        if (part.p_type == PT_LOAD) require(part.p_offset, part.p_filesz);
+    }
 }
 
 Hash128 content_of(const fs::path& file) {

@@ -126,6 +126,14 @@ std::vector<std::byte> encode(const NetworkFile& file) {
     return cambrian::encode(container);
 }
 
+void replace_genome(NetworkFile& file, evolve::Genome genome) {
+    if (content_hash(genome) != content_hash(file.genome)) {
+        file.fitness = evolve::worst_fitness;
+        file.validated.reset();
+    }
+    file.genome = std::move(genome);
+}
+
 void write_network(const std::filesystem::path& path, const NetworkFile& file) {
     write_file_atomically(path, encode(file));
 }
@@ -202,6 +210,10 @@ void write_initial(const std::filesystem::path& run_directory,
         NetworkFile file;
         file.genome = genomes[i];
         write_network(path, file);
+    }
+    // A resume reads as many as there are: none of a start that came to no checkpoint.
+    for (std::size_t i = genomes.size(); std::filesystem::remove(initial_copy(run_directory, i));) {
+        ++i;
     }
 }
 

@@ -37,6 +37,9 @@ struct NetworkFile {
     bool operator==(const NetworkFile&) const = default;
 };
 
+/// Gives a file another genome. Unless it is the same, nobody knows what it is worth.
+void replace_genome(NetworkFile& file, evolve::Genome genome);
+
 /// Where files of networks and checkpoints keep how rows become inputs.
 inline constexpr const char* preparation_section = "preparation";
 /// What a file says of it; none where it lacks the section. Throws InputError naming `source`.
@@ -70,6 +73,7 @@ void write_networks(const std::filesystem::path& path, const std::filesystem::pa
 /// @param index which of several.
 [[nodiscard]] std::filesystem::path initial_copy(const std::filesystem::path& run_directory,
                                                  std::size_t index = 0);
+/// Makes these the copies: those that were there of others are removed.
 void write_initial(const std::filesystem::path& run_directory,
                    const std::vector<evolve::Genome>& genomes);
 

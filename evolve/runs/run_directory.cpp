@@ -40,14 +40,14 @@ fs::path made(fs::path path) {
     std::error_code error;
     fs::create_directories(path, error);
     if (error) {
-        throw ConfigError(
+        throw OutputError(
             fmt::format("the run directory {} cannot be made ({}) choose another run.directory",
                         path.string(), error.message()));
     }
     return path;
 }
 
-/// What lies in a folder. Throws ConfigError where the system refuses to say it.
+/// What lies in a folder. Throws OutputError where the system refuses to say it.
 std::vector<fs::path> listed(const fs::path& folder) {
     std::vector<fs::path> paths;
     std::error_code error;
@@ -56,7 +56,7 @@ std::vector<fs::path> listed(const fs::path& folder) {
         paths.push_back(entry->path());
     }
     if (error) {
-        throw ConfigError(
+        throw OutputError(
             fmt::format("the run directory {} cannot be read ({}) check its "
                         "permissions",
                         folder.string(), error.message()));

@@ -28,8 +28,7 @@ inline constexpr const char* newest_checkpoint = "checkpoint.cmb";
 /// The directory of one run, locked by this process.
 class RunDirectory {
   public:
-    /// Creates and locks it. Throws ConfigError naming the holder when another process has it, and
-    /// where the system refuses; InputError for a lock that is no regular file.
+    /// Creates and locks it. Throws as RunLock does, and OutputError where the system refuses.
     explicit RunDirectory(std::filesystem::path path);
     RunDirectory(const RunDirectory&) = delete;
     RunDirectory& operator=(const RunDirectory&) = delete;

@@ -83,20 +83,28 @@ bool write_over(const std::filesystem::path& path, std::string_view text) {
     return write_and_close(file, text) == 0 && cut;
 }
 
+/// Whether a file was not opened since it is a link itself: there may be a circle of links on the
+/// way to it, too.
+bool is_refused_link(int error, const std::filesystem::path& path) {
+    std::error_code ignored;
+    return error == ELOOP && std::filesystem::is_symlink(path, ignored);
+}
+
 }  // namespace
 
 int open_own_file(const std::filesystem::path& path, int flags) {
     const int file = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
-    if (file < 0 && errno == ELOOP) {
+    const int error = file < 0 ? errno : 0;
+    if (is_refused_link(error, path)) {
         throw InputError(fmt::format(
             "{} cannot be opened (it is a symbolic link, which is not followed in a run directory) "
-            "remove it",
+            "put the file itself there, or remove it",
             path.string()));
     }
     struct stat status {};
     // Nobody reads a pipe that gives ENXIO.
     const bool other =
-        file < 0 ? errno == ENXIO : ::fstat(file, &status) == 0 && !S_ISREG(status.st_mode);
+        file < 0 ? error == ENXIO : ::fstat(file, &status) == 0 && !S_ISREG(status.st_mode);
     if (other) {
         ::close(file);
         throw InputError(
@@ -104,7 +112,7 @@ int open_own_file(const std::filesystem::path& path, int flags) {
     }
     if (file < 0) {
         throw InputError(fmt::format("{} cannot be opened ({}) check the disk and its permissions",
-                                     path.string(), std::generic_category().message(errno)));
+                                     path.string(), std::generic_category().message(error)));
     }
     return file;
 }
@@ -114,7 +122,7 @@ void replace_text(const std::filesystem::path& path, std::string_view text) {
     constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     const int file = ::open(temporary.c_str(), flags, 0644);
     int error = file < 0 ? errno : write_and_close(file, text);
-    if (error == ELOOP) {
+    if (is_refused_link(error, temporary)) {
         throw OutputError(
             fmt::format("{} cannot be written (it is a symbolic link, which is not followed in a "
                         "run directory) remove it",

@@ -44,7 +44,13 @@ RunLog read_run_log(const std::filesystem::path& path) {
             const std::string_view content(text.data() + at, stop - at);
             at = stop + 1;
             if (line == 1) {
-                columns.push_back(&log[std::string(content)]);
+                const auto [column, is_new] = log.try_emplace(std::string(content));
+                if (!is_new)
+                    throw InputError(
+                        fmt::format("{}:1: two columns are named {} (columns are found by name) "
+                                    "restore the file from a good copy",
+                                    path.string(), shortened(content, 40)));
+                columns.push_back(&column->second);
                 continue;
             }
             const std::optional<double> value =

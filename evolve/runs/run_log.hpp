@@ -9,13 +9,14 @@
 
 namespace cambrian::distributed {
 
-/// The columns of a log of a run; NaN where a cell is empty. Numbers may be infinite: the fitness
-/// of nobody.
+/// The columns of a log of a run, of equal length; NaN where a cell is empty. Numbers may be
+/// infinite: the fitness of nobody.
 using RunLog = std::map<std::string, std::vector<double>, std::less<>>;
 
 /// Reads generations.csv and the other logs of a run directory. A last line without an end is still
-/// being written, and left out. Throws InputError naming file and line where a line has other cells
-/// than the header, or one that is no number, and for a missing file.
+/// being written, and left out. Throws InputError naming file and line where two columns have one
+/// name, or a line has other cells than the header, or one that is no number, and for a missing
+/// file.
 [[nodiscard]] RunLog read_run_log(const std::filesystem::path& path);
 
 /// The cells of a line of a log, without its end: logs quote nothing.

@@ -14,10 +14,10 @@
 #include <chrono>
 #include <cmath>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <sstream>
 #include <system_error>
 #include <thread>
@@ -25,6 +25,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
+#include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/core/number_text.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/run_file.hpp"
@@ -44,38 +45,106 @@ Json number(std::optional<double> value) {
     if (!value) {
         return nullptr;
     }
+    if (std::isnan(*value)) {
+        return "nan";  // Its sign says nothing.
+    }
     return std::isfinite(*value) ? Json(*value) : Json(fmt::format("{}", *value));
 }
 
-std::optional<double> read_number(const Json& json, const char* key) {
-    const auto found = json.find(key);
-    if (found == json.end() || found->is_null()) {
-        return std::nullopt;
+/// A part of status.json; null where it is missing.
+class StatusReader {
+  public:
+    explicit StatusReader(const nlohmann::json& json) : json_(json) {
+        if (!json.is_object()) {
+            throw InputError("it is no object");
+        }
     }
-    return found->is_string() ? std::strtod(found->get<std::string>().c_str(), nullptr)
-                              : found->get<double>();
-}
 
-template <class Value>
-std::optional<Value> read_optional(const Json& json, const char* key) {
-    const auto found = json.find(key);
-    return found == json.end() || found->is_null() ? std::nullopt
-                                                   : std::optional(found->get<Value>());
-}
+    [[nodiscard]] std::string text(const char* key) const {
+        const nlohmann::json value = member(key);
+        if (!value.is_string()) {
+            refuse(key, value);
+        }
+        return shortened(value.get<std::string>(), largest_status);
+    }
+    [[nodiscard]] std::optional<std::uint64_t> count(
+        const char* key, std::uint64_t largest = std::numeric_limits<std::uint64_t>::max()) const {
+        const nlohmann::json value = member(key);
+        if (value.is_null()) {
+            return std::nullopt;
+        }
+        if (!value.is_number_unsigned() || value.get<std::uint64_t>() > largest) {
+            refuse(key, value);
+        }
+        return value.get<std::uint64_t>();
+    }
+    [[nodiscard]] std::optional<bool> truth(const char* key) const {
+        const nlohmann::json value = member(key);
+        if (!value.is_null() && !value.is_boolean()) {
+            refuse(key, value);
+        }
+        return value.is_null() ? std::nullopt : std::optional(value.get<bool>());
+    }
+    [[nodiscard]] std::optional<double> number(const char* key) const {
+        const nlohmann::json value = member(key);
+        if (value.is_null()) {
+            return std::nullopt;
+        }
+        if (value.is_number()) {
+            return value.get<double>();
+        }
+        for (const char* text : {"inf", "-inf", "nan"}) {
+            if (value == text) {
+                return number_in<double>(text);
+            }
+        }
+        refuse(key, value);
+    }
+    /// Bytes on average.
+    [[nodiscard]] std::optional<double> bytes(const char* key) const {
+        const std::optional<double> value = number(key);
+        if (value && !(*value >= 0.0 && *value <= 0x1p53)) {
+            refuse(key, member(key));
+        }
+        return value;
+    }
+    [[noreturn]] static void refuse(const char* key, const nlohmann::json& value) {
+        throw InputError(fmt::format("\"{}\" is {}", key, json_text::shown(value)));
+    }
 
-RunStatus status_of(const Json& json) {
+  private:
+    [[nodiscard]] nlohmann::json member(const char* key) const {
+        return json_.value(key, nlohmann::json());
+    }
+
+    const nlohmann::json& json_;
+};
+
+RunStatus status_of(const nlohmann::json& json) {
+    constexpr std::array states{"running", "done", "interrupted", "failed"};
+    constexpr std::uint64_t largest_exit_code = 255;
+    const StatusReader reader(json);
     RunStatus status;
-    status.state = json.at("state").get<std::string>();
-    status.exit_code = read_optional<int>(json, "exit_code");
-    status.generation = json.at("generation").get<std::uint64_t>();
-    status.best = read_number(json, "best");
-    status.validated = read_number(json, "validated");
-    status.tested = read_number(json, "tested");
-    status.solved = read_optional<bool>(json, "solved");
-    status.reason = json.at("reason").get<std::string>();
-    status.champion_tests = read_optional<std::uint64_t>(json, "champion_tests");
-    status.journal_bytes = read_number(json, "journal_bytes_per_generation");
-    status.individuals_bytes = read_number(json, "individuals_bytes_per_generation");
+    status.state = reader.text("state");
+    if (std::ranges::find(states, status.state) == states.end()) {
+        StatusReader::refuse("state", status.state);
+    }
+    if (const auto code = reader.count("exit_code", largest_exit_code)) {
+        status.exit_code = static_cast<int>(*code);
+    }
+    if (const auto generation = reader.count("generation")) {
+        status.generation = *generation;
+    } else {
+        StatusReader::refuse("generation", nullptr);
+    }
+    status.best = reader.number("best");
+    status.validated = reader.number("validated");
+    status.tested = reader.number("tested");
+    status.solved = reader.truth("solved");
+    status.reason = reader.text("reason");
+    status.champion_tests = reader.count("champion_tests");
+    status.journal_bytes = reader.bytes("journal_bytes_per_generation");
+    status.individuals_bytes = reader.bytes("individuals_bytes_per_generation");
     return status;
 }
 
@@ -187,8 +256,8 @@ std::optional<RunStatus> read_status_file(const fs::path& path) {
     const std::vector<std::byte> bytes = read_file(path, largest_status);
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     try {
-        return status_of(json_text::parse_ordered(text));
-    } catch (const std::exception& error) {
+        return status_of(json_text::parse(text));
+    } catch (const InputError& error) {
         throw InputError(fmt::format("{} says no status ({}) restore it, or go on with the run",
                                      path.string(), error.what()));
     }

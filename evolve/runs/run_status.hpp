@@ -37,8 +37,9 @@ void write_status_file(const std::filesystem::path& path, const RunStatus& statu
 /// The lock of a run directory, held while it lives; the system frees it when its holder ends.
 class RunLock {
   public:
-    /// Throws ConfigError naming the holder when another process has it, and where the system
-    /// refuses; InputError for a lock that is no regular file.
+    /// Throws ConfigError naming the holder when another process has it, and where there are no
+    /// locks; OutputError where its file cannot be written; InputError for one that is no regular
+    /// file.
     explicit RunLock(const std::filesystem::path& directory);
     ~RunLock();
     RunLock(const RunLock&) = delete;

@@ -48,6 +48,7 @@ class AgeLayersStrategy final : public Strategy {
         return generation_ * ids_.stride + ids_.offset;
     }
     [[nodiscard]] std::span<const Member> parent_pool() const override { return pool_; }
+    void keep_second_parents(bool keep) override { keeps_second_parents_ = keep; }
     [[nodiscard]] Birth birth(std::uint64_t position) const override;
     [[nodiscard]] bool carries(std::uint64_t position) const override {
         const std::size_t layer = layer_of(position);
@@ -81,6 +82,7 @@ class AgeLayersStrategy final : public Strategy {
     IdSpace ids_;
     RandomKey select_key_;
     std::uint64_t generation_ = 0;
+    bool keeps_second_parents_ = true;
     std::vector<Layer> layers_;
     // Of all layers, one after another.
     std::vector<Member> pool_;
@@ -148,7 +150,7 @@ Birth AgeLayersStrategy::birth(std::uint64_t position) const {
                 .recipe = Recipe::vary,
                 .parents = {parent_at(pool_, places[chosen.first])},
                 .island = island_};
-    if (chosen.second) {
+    if (chosen.second && keeps_second_parents_) {
         child.parents.push_back(parent_at(pool_, places[*chosen.second]));
     }
     return child;

@@ -44,6 +44,7 @@ class EliteStrategy final : public Strategy {
         return generation_ * ids_.stride + ids_.offset;
     }
     [[nodiscard]] std::span<const Member> parent_pool() const override { return *parent_pool_; }
+    [[nodiscard]] bool keeps_best() const override { return selection_.restart_after == 0; }
 
     [[nodiscard]] Birth birth(std::uint64_t position) const override {
         CAMBRIAN_EXPECT(position < size_);

@@ -135,6 +135,9 @@ class Islands final : public Strategy {
         return std::ranges::any_of(islands_,
                                    [](const Island& island) { return island->extinct(); });
     }
+    [[nodiscard]] bool keeps_best() const override {
+        return islands_.front()->keeps_best() && !due(settings_.extinction_every);
+    }
     [[nodiscard]] bool regulates() const override { return islands_.front()->regulates(); }
     [[nodiscard]] std::uint64_t simplifying() const override {
         std::uint64_t count = 0;

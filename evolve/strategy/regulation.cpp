@@ -15,9 +15,12 @@ constexpr std::uint32_t regulation_format = 1;
 
 class Regulated final : public Strategy {
   public:
-    Regulated(std::shared_ptr<const Strategy> inner, const ComplexitySettings& settings,
+    Regulated(std::unique_ptr<Strategy> inner, const ComplexitySettings& settings,
               const SearchPhase& phase)
-        : inner_(std::move(inner)), settings_(settings), phase_(phase) {}
+        : settings_(settings), phase_(phase) {
+        inner->keep_second_parents(!phase_.simplifies || settings_.splice);
+        inner_ = std::move(inner);
+    }
 
     [[nodiscard]] std::uint64_t generation() const override { return inner_->generation(); }
     [[nodiscard]] std::uint64_t open() const override { return inner_->open(); }

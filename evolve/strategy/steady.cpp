@@ -49,6 +49,7 @@ class SteadyStrategy final : public Strategy {
     [[nodiscard]] std::uint64_t generation() const override { return generation_; }
     [[nodiscard]] std::uint64_t open() const override { return pools_.size(); }
     [[nodiscard]] bool members_stay() const override { return true; }
+    [[nodiscard]] bool keeps_best() const override { return true; }
     [[nodiscard]] std::uint64_t births() const override { return births_; }
     [[nodiscard]] BirthId first_birth() const override { return first_of(generation_); }
     [[nodiscard]] std::span<const Member> parent_pool() const override {

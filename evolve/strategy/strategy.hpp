@@ -90,11 +90,17 @@ class Strategy {
 
     /// Whether all have died out where that ends the run; of this state, for ever.
     [[nodiscard]] virtual bool extinct() const { return false; }
+    /// Whether the best so far is the best of the members after whatever decision, too. Else the
+    /// state after one tells.
+    [[nodiscard]] virtual bool keeps_best() const { return false; }
 
     /// Whether it asks for Scores::complexity, by which its births gain or lose genes.
     [[nodiscard]] virtual bool regulates() const { return false; }
     /// How many islands (of one, 0 or 1) have births that lose genes.
     [[nodiscard]] virtual std::uint64_t simplifying() const { return 0; }
+    /// Tells a state that was just made whether its births keep their second parents. For one that
+    /// asks itself for the parents of its births; the others need not know.
+    virtual void keep_second_parents(bool /*keep*/) {}
 
     /// What follows from the scores of all births of told(), in the order of their positions. May
     /// be dear, and may use the mathematics of the machine: it is called on one rank.

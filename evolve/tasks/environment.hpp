@@ -98,7 +98,8 @@ struct RolloutValidation {
 
     static constexpr auto fields = FieldTable{
         Field{"every", &RolloutValidation::every, FieldRange{1.0, 1e9},
-              "Generations between validations; the last one is validated too."},
+              "Generations between validations. The last one is validated too, and one whose "
+              "best does not live on, as before a restart."},
         Field{"episodes", &RolloutValidation::episodes, FieldRange{1.0, 1e6},
               "Episodes of a validation."},
     };

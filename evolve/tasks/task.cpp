@@ -110,6 +110,11 @@ void TaskRegistry::add(std::string name, Factory factory, std::vector<std::strin
 
 void TaskRegistry::add(const TaskKind& kind) {
     CAMBRIAN_ASSERT(kind.make != nullptr);
+    if (!is_plain_name(kind.name))
+        throw ConfigError(
+            fmt::format("task type \"{}\" cannot be added (names are of small letters, digits and "
+                        "_) rename it",
+                        shortened(kind.name)));
     const auto [position, added] = kinds_.try_emplace(kind.name, kind);
     if (!added)
         throw ConfigError(fmt::format(

@@ -125,6 +125,9 @@ class Task {
     [[nodiscard]] virtual std::unique_ptr<Task> with_episodes(std::int64_t) const {
         return nullptr;
     }
+    /// The same task on all rows in every phase, or null where an evaluation draws none of them. A
+    /// finished network is judged on it: what a generation draws is for its own comparisons.
+    [[nodiscard]] virtual std::unique_ptr<Task> whole() const { return nullptr; }
 
     /// Lines printed beside results: name and value, such as {"persistence", 0.00074}.
     struct Baseline {
@@ -170,7 +173,7 @@ class Population {
     /// its genome. Nothing where networks are evaluated outside of a run.
     [[nodiscard]] virtual std::optional<BirthId> origin(std::size_t) const { return std::nullopt; }
     /// A network itself, as it is evaluated (what develops, not what it develops from). Throws
-    /// ConfigError where there is none to be had.
+    /// ConfigError where there is none to be had, ShapeError for a number that no network has.
     [[nodiscard]] virtual Genome genome(std::size_t network) const;
     /// Adds steps that a network has taken in its worlds, for the column env_steps.
     virtual void count_steps(std::size_t, std::uint64_t) {}
@@ -185,7 +188,8 @@ struct ValidationSettings {
 
     static constexpr auto fields = FieldTable{
         Field{"every", &ValidationSettings::every, FieldRange{1.0, 1e9},
-              "Generations between validations; the last one is validated too."},
+              "Generations between validations. The last one is validated too, and one whose "
+              "best does not live on, as before a restart."},
     };
 };
 
@@ -213,7 +217,7 @@ class TaskRegistry {
   public:
     using Factory = decltype(TaskKind::make);
     /// @param keys of the task's settings beside "type" and "validation"; others are refused.
-    /// Throws ConfigError when the name is taken.
+    /// Throws ConfigError when the name is taken, or not of small letters, digits and _.
     void add(std::string name, Factory factory, std::vector<std::string> keys = {});
     /// A task whose keys `cambrian explain` lists, and which are checked before it is made.
     void add(const TaskKind& kind);

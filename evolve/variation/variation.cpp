@@ -58,6 +58,17 @@ std::vector<std::vector<SharedStructure>> founders_of(
 
 }  // namespace
 
+std::vector<const Blueprint*> founder_networks(const VariationSettings& settings) {
+    if (!settings.initial) {
+        return {&settings.founder};
+    }
+    std::vector<const Blueprint*> networks;
+    for (const Genome& genome : settings.initial->genomes) {
+        networks.push_back(&genome.blueprint);
+    }
+    return networks;
+}
+
 bool develops(const VariationSettings& settings) {
     return settings.kind && settings.kind->develops();
 }

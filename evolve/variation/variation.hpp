@@ -53,6 +53,8 @@ struct VariationSettings {
     /// Of the genomes of the run; null: volumetric, by the settings above.
     std::shared_ptr<const GenomeKind> kind = nullptr;
 };
+/// The networks that founders begin with, whatever kind of genome they become.
+[[nodiscard]] std::vector<const Blueprint*> founder_networks(const VariationSettings& settings);
 /// Whether genomes are genotypes, see GenomeKind::develops.
 [[nodiscard]] bool develops(const VariationSettings& settings);
 /// Throws ConfigError where complexity is regulated and a kind of genome cannot lose genes.

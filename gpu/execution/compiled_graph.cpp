@@ -1,10 +1,13 @@
 #include "cambrian/gpu/execution/compiled_graph.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/gpu/execution/kernel.hpp"
 #include "cambrian/gpu/execution/transfer.hpp"
 
@@ -41,6 +44,28 @@ void append_constant(const Tensor& tensor, std::vector<std::uint32_t>& words) {
     }
 }
 
+/// By value: whether it is a table, the same for all individuals, of which nothing is read but rows
+/// that a gather finds. It does so in 64 bits.
+std::vector<bool> tables_of_rows(const Graph& graph) {
+    std::vector<bool> tables(graph.value_count(), false);
+    for (const ValueId id : graph.inputs()) tables[index_of(id)] = !graph.value(id).per_individual;
+    for (const Node& node : graph.nodes()) {
+        const auto operands = graph.operands(node);
+        for (std::size_t i = 0; i < operands.size(); ++i)
+            if (node.op != Op::gather || i != 0) tables[index_of(operands[i])] = false;
+    }
+    for (const ValueId id : graph.outputs()) tables[index_of(id)] = false;
+    return tables;
+}
+
+[[noreturn]] void fail_size(const Node& node, std::int64_t words) {
+    const auto* input = std::get_if<InputAttribute>(&node.attributes);
+    throw OutOfMemoryError(fmt::format(
+        "cannot compile the graph ({} takes {} words, and a kernel indexes {}, 4 GiB, of a value) "
+        "use a smaller batch or less data, or set engine.backend to \"cpu\"",
+        input != nullptr ? "input " + *input->name : std::string(name(node.op)), words, max_words));
+}
+
 }  // namespace
 
 struct CompiledGraph::State {
@@ -61,7 +86,7 @@ struct CompiledGraph::State {
     [[nodiscard]] bool needs_kernel(const Node& node, const Graph& graph) const;
     [[nodiscard]] BufferView reserve(std::int64_t elements, bool per_individual);
     [[nodiscard]] BufferView reserve_uncounted(std::int64_t elements);
-    void measure(const BufferView& view, std::int64_t elements);
+    void measure(const BufferView& view, std::int64_t elements, const Node& of);
     [[nodiscard]] std::uint32_t output_slot(std::size_t index) const {
         return first_input_slot + static_cast<std::uint32_t>(boundary.input_strides.size() + index);
     }
@@ -75,7 +100,6 @@ struct CompiledGraph::State {
     std::int64_t shared_scratch = 0;
     std::vector<BufferView> views;  ///< One for each value.
     std::int64_t widest_stride = 0;
-    std::int64_t widest_shared = 0;
     std::vector<std::uint32_t> constants;
     Memory constant_memory;
     std::vector<StatusSite> sites;
@@ -103,10 +127,15 @@ CompiledGraph::~CompiledGraph() = default;
 
 void CompiledGraph::State::place_values(const Graph& source) {
     views.reserve(source.value_count());
+    const std::vector<bool> tables = tables_of_rows(source);
     for (std::uint32_t value = 0; value < source.value_count(); ++value) {
-        views.push_back(place(source, ValueId{value}));
-        if (plan.values[value].kind != Placement::Kind::unused)
-            measure(views.back(), source.value(ValueId{value}).shape.elements());
+        const ValueId id{value};
+        const Node& producer = source.producer(id);
+        views.push_back(place(source, id));
+        const bool written =
+            plan.values[value].kind != Placement::Kind::unused || producer.result_count > 1;
+        if (written && !tables[value])
+            measure(views.back(), source.value(id).shape.elements(), producer);
     }
 }
 
@@ -153,14 +182,8 @@ BufferView CompiledGraph::State::place_output(const Placement& placement, const 
 }
 
 BufferView CompiledGraph::State::reserve(std::int64_t elements, bool per_individual) {
-    BufferView view{fixed_slot, fixed_words, 0, 0};
-    if (per_individual) {
-        view = reserve_uncounted(elements);
-    } else {
-        fixed_words += whole_lines(elements);
-    }
-    measure(view, elements);
-    return view;
+    if (per_individual) return reserve_uncounted(elements);
+    return {fixed_slot, std::exchange(fixed_words, fixed_words + whole_lines(elements)), 0, 0};
 }
 
 BufferView CompiledGraph::State::reserve_uncounted(std::int64_t elements) {
@@ -170,9 +193,9 @@ BufferView CompiledGraph::State::reserve_uncounted(std::int64_t elements) {
             elements};
 }
 
-void CompiledGraph::State::measure(const BufferView& view, std::int64_t elements) {
-    std::int64_t& widest = view.stride == 0 ? widest_shared : widest_stride;
-    widest = std::max(widest, view.stride == 0 ? elements : view.stride);
+void CompiledGraph::State::measure(const BufferView& view, std::int64_t elements, const Node& of) {
+    if (std::max(view.stride, elements) > max_words) fail_size(of, std::max(view.stride, elements));
+    widest_stride = std::max(widest_stride, view.stride);
 }
 
 bool CompiledGraph::State::needs_kernel(const Node& candidate, const Graph& source) const {
@@ -317,14 +340,6 @@ std::int64_t CompiledGraph::widest_stride() const {
     return widest;
 }
 
-std::int64_t CompiledGraph::widest_shared() const {
-    std::int64_t widest = state_->widest_shared;
-    for (const auto& body : state_->bodies) {
-        widest = std::max(widest, body->widest_shared());
-    }
-    return widest;
-}
-
 std::uint32_t CompiledGraph::input_slot(std::size_t index) const {
     return first_input_slot + static_cast<std::uint32_t>(index);
 }
@@ -338,7 +353,9 @@ Resources& CompiledGraph::resources() const {
 }
 
 BufferView CompiledGraph::reserve(std::int64_t elements, bool per_individual) {
-    return state_->reserve(elements, per_individual);
+    const BufferView view = state_->reserve(elements, per_individual);
+    state_->measure(view, elements, *state_->node);
+    return view;
 }
 
 BufferView CompiledGraph::reserve_uncounted(std::int64_t elements) {
@@ -349,7 +366,7 @@ BufferView CompiledGraph::scratch(std::int64_t elements, bool per_individual) {
     std::int64_t& words = per_individual ? state_->scratch_of_individual : state_->shared_scratch;
     words = std::max(words, elements);
     const BufferView view{scratch_slot, 0, 0, per_individual ? elements : 0};
-    state_->measure(view, elements);
+    state_->measure(view, elements, *state_->node);
     return view;
 }
 

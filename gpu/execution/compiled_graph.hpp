@@ -62,6 +62,8 @@ class CompiledGraph {
         std::vector<std::int64_t> input_strides;
         std::vector<std::int64_t> output_strides;
     };
+    /// Throws OutOfMemoryError where a value or temporary of one individual, or one that all share,
+    /// is more than kernels index.
     CompiledGraph(const Graph& graph, Resources& resources, Boundary boundary);
     ~CompiledGraph();
 
@@ -79,8 +81,6 @@ class CompiledGraph {
     [[nodiscard]] std::vector<StatusSite> status_sites() const;
     /// Words between two individuals of the widest value or temporary, bodies included.
     [[nodiscard]] std::int64_t widest_stride() const;
-    /// Words of the widest value or temporary that all individuals share, bodies included.
-    [[nodiscard]] std::int64_t widest_shared() const;
 
     [[nodiscard]] std::uint32_t input_slot(std::size_t index) const;
     [[nodiscard]] std::uint32_t output_slot(std::size_t index) const;
@@ -89,7 +89,7 @@ class CompiledGraph {
     [[nodiscard]] Resources& resources() const;
     /// Memory that a kernel keeps for itself in every run.
     [[nodiscard]] BufferView reserve(std::int64_t elements, bool per_individual);
-    /// The same for every individual, where the kernel counts the words of all in 64 bits: any
+    /// The same for every individual, where the kernel indexes the words of all in 64 bits: any
     /// population that memory has room for.
     [[nodiscard]] BufferView reserve_uncounted(std::int64_t elements);
     /// The same, but what other kernels have there is lost: only for what one kernel writes and

@@ -16,6 +16,9 @@ class CompiledGraph;
 
 /// Bytes of a word: every element of every type is one.
 inline constexpr auto word_bytes = static_cast<std::uint64_t>(cambrian::word_bytes);
+/// Words of a value, of all individuals together, that a kernel may index: drivers compute a byte's
+/// place in 32 bits, and a word beyond would be read and written somewhere else, without an error.
+inline constexpr std::int64_t max_words = std::int64_t{1} << 30;
 
 /// Where a value lies, decided at compile time: `offset` words into a slot, plus `scaled` words for
 /// every individual of the run; one individual every `stride` words (0: all share it). The values

@@ -1,12 +1,8 @@
 #include "cambrian/gpu/execution/walk.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <limits>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/core/error.hpp"
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
 
 namespace cambrian::gpu {
@@ -106,11 +102,7 @@ void Walk::record(vulkan::Recorder& recorder, const Frame& frame,
     std::int64_t total = per_individual_ ? frame.population : 1;
     for (int axis = 0; axis < nest_.axis_count; ++axis)
         total *= nest_.axes[static_cast<std::size_t>(axis)].extent;
-    if (total > std::int64_t{std::numeric_limits<std::uint32_t>::max()} - 1024)
-        throw DeviceError(
-            fmt::format("{} has {} elements (a kernel counts to 2^32) evaluate fewer "
-                        "individuals at once",
-                        name_, total));
+    CAMBRIAN_ASSERT(total <= max_words);
     vulkan::Push push;
     for (std::size_t view = 0; view < views_.size(); ++view) {
         push.address[view] = frame.address(views_[view].buffer);

@@ -2,10 +2,8 @@
 #include <array>
 #include <bit>
 #include <limits>
-#include <string>
 #include <vector>
 
-#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/window_geometry.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
 #include "cambrian/gpu/kernels/kernel_table.hpp"
@@ -66,13 +64,6 @@ class WindowKernel : public Kernel {
   private:
     [[nodiscard]] vulkan::Push arguments(const Frame& frame) const {
         const std::int64_t items = result_elements_ * (per_individual_ ? frame.population : 1);
-        constexpr std::int64_t max_words = std::numeric_limits<std::uint32_t>::max() - 1024;
-        const std::int64_t touched = operand_elements_ * (per_individual_ ? frame.population : 1);
-        if (std::max(items, touched) > max_words)
-            throw DeviceError(std::string(name(op_)) + " has " +
-                              std::to_string(std::max(items, touched)) +
-                              " elements (a kernel counts to 2^32) evaluate fewer individuals at "
-                              "once");
         vulkan::Push push;
         push.address = {frame.address(result_), frame.address(operand_), frame.address(axes_)};
         const std::array words{items,    result_.stride, operand_.stride, result_elements_,

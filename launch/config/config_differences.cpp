@@ -93,6 +93,7 @@ ResolvedConfig read_resumed(const fs::path& directory, std::span<const std::stri
                         directory.string(),
                         error && error != std::errc::no_such_file_or_directory ? error.message()
                                                                                : "no config.json"));
+    require_utf8(directory, "the run lies in", "rename it");
     Json before = read_run_config(path);
     // The directory is where the run lies now; it may have been moved.
     before["run"]["directory"] = directory.string();

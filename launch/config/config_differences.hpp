@@ -23,7 +23,7 @@ struct Difference {
                                                   const Json& after);
 
 /// The config of a run directory with changes. Throws ConfigError naming the first changed key that
-/// decides what the result is; `changes` receives the others.
+/// decides what the result is, or a directory that is not UTF-8; `changes` receives the others.
 [[nodiscard]] ResolvedConfig read_resumed(const std::filesystem::path& directory,
                                           std::span<const std::string> overrides,
                                           const Schema& schema, std::vector<Difference>& changes);

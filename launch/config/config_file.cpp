@@ -252,6 +252,12 @@ Json expand(const Json& value, const std::string& key, std::uint64_t seed,
 
 }  // namespace
 
+void require_utf8(const fs::path& path, std::string_view what, std::string_view suggestion) {
+    if (is_utf8(path.string())) return;
+    throw ConfigError(fmt::format("{} {} (not UTF-8, which the files of a run are) {}", what,
+                                  shortened(path.string()), suggestion));
+}
+
 std::string without_comments(std::string_view text) {
     std::string result(text);
     bool in_string = false;

@@ -14,6 +14,12 @@
 
 namespace cambrian::launch {
 
+/// Throws ConfigError for a path that the files of a run cannot hold: they are UTF-8.
+/// @param what is there, such as "the run lies in".
+/// @param suggestion such as "rename it".
+void require_utf8(const std::filesystem::path& path, std::string_view what,
+                  std::string_view suggestion);
+
 /// A config as it was written: files merged, command line applied, nothing checked yet.
 struct ConfigDocument {
     std::shared_ptr<const Json> json;

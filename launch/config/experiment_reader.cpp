@@ -10,7 +10,6 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
-#include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
 #include "cambrian/engine/train/optimizer.hpp"
 #include "cambrian/launch/config/network_reader.hpp"
@@ -56,7 +55,7 @@ distributed::StopSettings stop_settings(const Json& json) {
     return stop;
 }
 
-/// The rate of new layers that the founder allows, and what is to be known of it.
+/// The rate of new layers where it is not given: none in a mesh.
 void settle_insertion(const ResolvedConfig& config, distributed::Experiment& experiment) {
     constexpr const char* key = "mutation.layer_insert_rate";
     const Json& given = config.effective->at("mutation").at("layer_insert_rate");
@@ -64,20 +63,10 @@ void settle_insertion(const ResolvedConfig& config, distributed::Experiment& exp
     float& rate = experiment.variation.mutation.layer_insert_rate;
     if (!automatic) rate = given.get<float>();
     if (rate == 0.0F || experiment.genome != "volumetric") return;
-    const Blueprint& founder = experiment.variation.founder;
-    if (founder.mode == NetworkMode::mesh && automatic) {
+    if (experiment.variation.founder.mode == NetworkMode::mesh && automatic) {
         rate = 0.0F;
         experiment.notes.push_back(
             fmt::format("{} is 0 unless it is set: the network is a mesh", key));
-    } else if (std::ranges::all_of(founder.slots,
-                                   [](const auto& slot) { return slot.has_value(); }) &&
-               experiment.variation.mutation.grid_limit <= founder.grid.slots()) {
-        const bool read = names_initial(config);
-        experiment.notes.push_back(fmt::format(
-            "{} does nothing: no slot of the {} is empty{}", key,
-            read ? "network in network.initial" : "grid",
-            read ? " (mutation.grid_limit lets it grow)"
-                 : " (a larger network.grid.layers_per_cell makes room, or mutation.grid_limit)"));
     }
 }
 
@@ -262,11 +251,8 @@ fs::path base_directory(const Json& config, const fs::path& config_directory) {
     const fs::path chosen = config.at("run").at("base_directory").get<std::string>();
     const fs::path start = fs::absolute(config_directory);
     fs::path base = (chosen.empty() ? start : start / chosen).lexically_normal();
-    if (!is_utf8(base.string()))
-        throw ConfigError(
-            fmt::format("data paths start at {} (not UTF-8, which the files of a run are) set "
-                        "run.base_directory to a folder with another name, or rename it",
-                        shortened(base.string())));
+    require_utf8(base, "data paths start at",
+                 "set run.base_directory to a folder with another name, or rename it");
     return base;
 }
 
@@ -334,6 +320,13 @@ std::shared_ptr<const evolve::Task> make_task(const ResolvedConfig& config,
     return make_one_task(config, first_task(config.effective->at("task")), config.origins, tasks);
 }
 
+std::shared_ptr<const evolve::Task> make_whole_task(const ResolvedConfig& config,
+                                                    const evolve::TaskRegistry& tasks) {
+    std::shared_ptr<const evolve::Task> task = make_task(config, tasks);
+    if (std::shared_ptr<const evolve::Task> whole = task->whole()) return whole;
+    return task;
+}
+
 evolve::TaskSchedule make_tasks(const ResolvedConfig& config, const evolve::TaskRegistry& tasks) {
     evolve::TaskSchedule schedule(make_task(config, tasks));
     for (std::size_t i = 0; i < config.changes.size(); ++i) {
@@ -397,7 +390,7 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     check_plugins(json, experiment.plugins);
     settle_insertion(config, experiment);
     experiment.notes.insert(experiment.notes.end(), founder.notes.begin(), founder.notes.end());
-    for (std::string& note : vain_settings(config, schema, experiment.variation.founder))
+    for (std::string& note : vain_settings(config, schema, experiment.variation))
         experiment.notes.push_back(std::move(note));
     if (const auto& initial = experiment.variation.initial;
         initial && initial->genomes.size() > experiment.population.size)
@@ -412,6 +405,8 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.species = section<evolve::SpeciesSettings>(json, "species");
     experiment.variation.complexity = section<evolve::ComplexitySettings>(json, "complexity");
     read_islands(config, experiment);
+    if (std::optional<std::string> note = vain_insertion(config, experiment))
+        experiment.notes.push_back(*std::move(note));
     make_kinds(config, genomes, experiment);
     if (!develops(experiment.variation))
         check_initial_fits(config, *experiment.task, experiment.variation.initial);

@@ -36,6 +36,11 @@ struct ResolvedConfig {
 [[nodiscard]] std::shared_ptr<const evolve::Task> make_task(const ResolvedConfig& config,
                                                             const evolve::TaskRegistry& tasks);
 
+/// The same on all rows, where a generation draws some (Task::whole): for networks that are judged
+/// outside of an evolution.
+[[nodiscard]] std::shared_ptr<const evolve::Task> make_whole_task(
+    const ResolvedConfig& config, const evolve::TaskRegistry& tasks);
+
 /// All tasks of a config. Throws ConfigError or InputError.
 [[nodiscard]] evolve::TaskSchedule make_tasks(const ResolvedConfig& config,
                                               const evolve::TaskRegistry& tasks);

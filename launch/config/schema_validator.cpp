@@ -174,12 +174,43 @@ class Check {
         if (const auto advice = schema_.without_key(name)) return *advice;
         if (const auto near = nearest(name, names))
             return fmt::format("did you mean {}?", below(path, *near));
-        for (const SchemaKey& entry : schema_.all_keys())
+        const std::vector<SchemaKey> same = keys_called(name, path);
+        if (same.empty()) return "remove it, or see 'cambrian explain'";
+        if (same.front().key != below(explained(path), name) || same.front().variant.empty())
+            return fmt::format("did you mean {}{}?", same.front().key, of_type(same.front()));
+        std::vector<std::string> types;
+        for (const SchemaKey& entry : same)
+            if (entry.key == same.front().key) types.push_back(entry.variant);
+        return fmt::format("set {} to {}{}", type_above(path),
+                           types.size() > 1 ? "one that has it: " : "", joined(types));
+    }
+
+    /// Keys of this word: the same of other types first, those that a list of sections repeats
+    /// last.
+    [[nodiscard]] std::vector<SchemaKey> keys_called(const std::string& name,
+                                                     const std::string& path) const {
+        std::vector<SchemaKey> found = schema_.all_keys();
+        const std::string own = explained(path);
+        std::erase_if(found, [&](const SchemaKey& entry) {
             // What holds the key is no place for it.
-            if (!explained(path).starts_with(entry.key) &&
-                same_word(entry.key.substr(entry.key.rfind('.') + 1), name))
-                return fmt::format("did you mean {}{}?", entry.key, of_type(entry));
-        return "remove it, or see 'cambrian explain'";
+            return own.starts_with(entry.key) ||
+                   !same_word(entry.key.substr(entry.key.rfind('.') + 1), name);
+        });
+        std::ranges::stable_sort(found, {}, [&](const SchemaKey& entry) {
+            return entry.key == below(own, name)               ? 0
+                   : entry.key.find("[]") == std::string::npos ? 1
+                                                               : 2;
+        });
+        return found;
+    }
+
+    /// The key of the type on which the keys of a section depend.
+    [[nodiscard]] std::string type_above(std::string section) const {
+        const std::vector<SchemaKey> keys = schema_.all_keys();
+        while (!section.empty() && std::ranges::find(keys, below(explained(section), "type"),
+                                                     &SchemaKey::key) == keys.end())
+            section.erase(section.rfind('.') == std::string::npos ? 0 : section.rfind('.'));
+        return below(section, "type");
     }
 
     const Schema& schema_;

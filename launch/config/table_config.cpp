@@ -24,12 +24,7 @@ constexpr std::size_t line_width = 116;
 
 /// As a config has it, which replaces what is in braces.
 std::string as_json(const std::string& text) {
-    try {
-        return nlohmann::json(unexpanded(text)).dump();
-    } catch (const nlohmann::json::exception&) {
-        throw InputError(fmt::format("\"{}\" is no UTF-8 (a config is) save the file as UTF-8",
-                                     shortened(text)));
-    }
+    return nlohmann::json(unexpanded(text)).dump();
 }
 
 /// ["a", "b"] in lines that begin with so many blanks.
@@ -132,6 +127,18 @@ void choose_inputs(const TableProfile& profile, const TableConfigOptions& option
     throw InputError(
         fmt::format("{} has no column to learn from ({}) add some", profile.path,
                     reasons.empty() ? "there are targets alone" : shortened(joined(reasons), 300)));
+}
+
+/// Throws where a config cannot hold the names that it needs.
+void check_names(const TableProfile& profile, const TableConfigOptions& options,
+                 const TableConfig& config) {
+    require_utf8(options.csv, "the rows lie in", "rename it");
+    for (const auto* names : {&options.targets, &config.inputs})
+        for (const std::string& name : *names)
+            if (!is_utf8(name))
+                throw InputError(fmt::format(
+                    "{}:1: column \"{}\" is not UTF-8 (a config is) save the file as UTF-8",
+                    profile.path, shortened(name)));
 }
 
 /// The key "missing_values" with its reason, or nothing where every cell has a value.
@@ -253,6 +260,7 @@ TableConfig table_config(const TableProfile& profile, const TableConfigOptions& 
                             profile.path, shortened(name), shortened(target.text)));
     }
     choose_inputs(profile, options, config);
+    check_names(profile, options, config);
     config.text =
         "{\n" + head_comment(profile, options, config) +
         fmt::format(

@@ -180,7 +180,7 @@ distributed::TrainingJob make_training(const ResolvedConfig& config, const Schem
             "{}: task.changes is set (a training has no generations, of which they count from one) "
             "leave it out, or use 'cambrian evolve'",
             config.origins.of("task.changes")));
-    job.task = make_task(config, tasks);
+    job.task = make_whole_task(config, tasks);
     const evolve::Learning* learning = job.task->learning();
     if (learning == nullptr)
         throw ConfigError(fmt::format(

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <string_view>
 #include <variant>
 
@@ -59,6 +60,26 @@ std::string unless_power_changes(const Json& config) {
                   "mutation.weight_power_schedule is \"constant\"");
 }
 
+/// Networks that are read from files come with their connections.
+std::string unless_initial(const Json& config) {
+    const std::string type = text_at(config, "genome", "type");
+    const bool read = type != "neat" && type != "hyperneat";
+    const Json& initial = config.at("network").at("initial");
+    return read || initial.empty() || initial == "" ? "" : "network.initial is set";
+}
+
+/// Factors of 1 do not care which species are young or old.
+std::string unless_factor(const Json& config, std::string_view age) {
+    const Json& species = config.at("species");
+    const bool boosts = species.at("young_boost") != 1.0;
+    const bool punishes = species.at("old_penalty") != 1.0;
+    // A species that is young is never old.
+    const bool excuses = punishes && species.at("young_age") > species.at("old_age");
+    const bool read = age == "young_age" ? boosts || excuses : punishes;
+    if (read || !has_species(config)) return "";
+    return age == "young_age" ? "species.young_boost is 1" : "species.old_penalty is 1";
+}
+
 std::string unless_cycles(const Json& config) {
     return unless(!config.at("genome").value("feed_forward", false), config,
                   "genome.feed_forward is true");
@@ -90,9 +111,24 @@ constexpr std::array dependences{
                }},
     Dependence{"mutation", "weight_power_end", "", unless_power_changes},
     Dependence{"mutation", "weight_power_births", "", unless_power_changes},
+    Dependence{"mutation", "layer_widen_units", "",
+               [](const Json& c) {
+                   return unless(c.at("mutation").at("layer_widen_rate") > 0.0, c,
+                                 "mutation.layer_widen_rate is 0");
+               }},
+    Dependence{"genome", "initial_connection_rate", "", unless_initial},
     Dependence{"genome", "delay_rate", "", unless_cycles},
     Dependence{"genome", "largest_delay", "", unless_cycles},
-    Dependence{"species", "", "", [](const Json& c) { return unless_strategy(c, "species"); }},
+    Dependence{"species", "young_age", "",
+               [](const Json& c) { return unless_factor(c, "young_age"); }},
+    Dependence{"species", "old_age", "", [](const Json& c) { return unless_factor(c, "old_age"); }},
+    Dependence{"species", "", "distance",
+               [](const Json& c) { return unless_strategy(c, "species"); }},
+    Dependence{"species", "distance", "",
+               [](const Json& c) {
+                   const std::string why = unless_strategy(c, "species");
+                   return why.empty() ? why : why + " (cambrian compare alone reads it)";
+               }},
     Dependence{"age_layers", "", "",
                [](const Json& c) { return unless_strategy(c, "age_layers"); }},
     Dependence{"islands", "", "count",
@@ -132,14 +168,55 @@ constexpr std::array layer_dependences{
     LayerDependence{"plastic_toggle_rate", &Neurons::plastic, no_plastic},
 };
 
-bool has_layer(const Blueprint& network, bool Neurons::*wanted) {
-    const auto is_wanted = [&](const AnyLayer& layer) {
-        const auto* neurons = std::get_if<Neurons>(&layer.variant());
-        return neurons != nullptr && neurons->*wanted;
+/// Layers of single neurons, of all founders.
+std::vector<const Neurons*> neuron_layers(const evolve::VariationSettings& variation) {
+    std::vector<const Neurons*> layers;
+    const auto add = [&](const AnyLayer& layer) {
+        if (const auto* neurons = std::get_if<Neurons>(&layer.variant())) layers.push_back(neurons);
     };
-    return is_wanted(network.head) || std::ranges::any_of(network.slots, [&](const auto& slot) {
-               return slot && is_wanted(slot->layer);
+    for (const Blueprint* network : evolve::founder_networks(variation)) {
+        for (const std::optional<Slot>& slot : network->slots)
+            if (slot) add(slot->layer);
+        add(network->head);
+    }
+    return layers;
+}
+
+/// Why a neuron never gets another function, or an empty text.
+/// @param choices the key of those it may get: "activations".
+template <class Function>
+std::string unless_choices(const Json& config, const std::vector<const Neurons*>& layers,
+                           Function Neurons::Neuron::*function, const char* choices) {
+    const Json& given = config.at("genome").at(choices);
+    const auto first = given.front().get<std::string>();
+    const auto has_another = [&](const Neurons& layer) {
+        const auto hidden = layer.neurons | std::views::drop(layer.out);
+        return std::ranges::any_of(hidden, [&](const Neurons::Neuron& neuron) {
+            const auto place = static_cast<std::size_t>(neuron.*function);
+            return choice_names(neuron.*function)[place] != first;
+        });
+    };
+    const bool read = given.size() != 1 || std::ranges::any_of(layers, [&](const Neurons* layer) {
+                          return has_another(*layer);
+                      });
+    return unless(read, config, fmt::format("genome.{} has one entry", choices));
+}
+
+/// Whether genomes of the run may lose a layer.
+bool removes_layers(const evolve::MutationSettings& mutation,
+                    const evolve::ComplexitySettings& complexity) {
+    return mutation.layer_remove_rate > 0.0F ||
+           (complexity.on() && complexity.delete_rate > 0.0F) ||
+           // Mutations that a program adds may do what they like.
+           std::ranges::any_of(mutation.custom, [](const evolve::CustomMutation& added) {
+               return added.rate > 0.0F;
            });
+}
+
+/// Whether a network has an empty slot, or may get one more.
+bool has_room(const Blueprint& network, std::int64_t grid_limit) {
+    return grid_limit > network.grid.slots() ||
+           !std::ranges::all_of(network.slots, &std::optional<Slot>::has_value);
 }
 
 /// Keys of an object that are set to something else than by default, those of objects in it, too.
@@ -167,7 +244,7 @@ void find_changed(const Schema& schema, const Json& node, const Json* whole, con
 }  // namespace
 
 std::vector<std::string> vain_settings(const ResolvedConfig& config, const Schema& schema,
-                                       const Blueprint& founder) {
+                                       const evolve::VariationSettings& variation) {
     const Json& json = *config.effective;
     std::vector<std::string> notes;
     const auto note = [&](const Dependence& dependence, std::string_view why) {
@@ -184,14 +261,64 @@ std::vector<std::string> vain_settings(const ResolvedConfig& config, const Schem
         const std::string why = dependence.unread(json);
         if (!why.empty()) note(dependence, why);
     }
-    if (!json.contains("genome") || text_at(json, "genome", "type") != "neat") return notes;
+    const std::string type = json.contains("genome") ? text_at(json, "genome", "type") : "";
+    if (type != "neat" && type != "hyperneat") return notes;
+    const std::vector<const Neurons*> layers = neuron_layers(variation);
+    const auto note_key = [&](std::string_view key, std::string_view why) {
+        if (!why.empty()) note({"genome", key, "", nullptr}, why);
+    };
     for (const LayerDependence& each : layer_dependences) {
         // A rate of 0 asks for nothing.
         const bool asks = json.at("genome").value(each.key, Json()) != Json(0.0);
-        if (asks && !has_layer(founder, each.read))
-            note({"genome", each.key, "", nullptr}, each.why);
+        if (type == "neat" && asks && std::ranges::none_of(layers, each.read))
+            note_key(each.key, each.why);
     }
+    // The bells of a CPPN are hidden neurons of its founders.
+    const bool bells =
+        type == "hyperneat" && !json.at("genome").at("substrate").at("locality").empty();
+    if (!bells)
+        note_key("activation_rate",
+                 unless_choices(json, layers, &Neurons::Neuron::activation, "activations"));
+    note_key("aggregation_rate",
+             unless_choices(json, layers, &Neurons::Neuron::aggregation, "aggregations"));
     return notes;
+}
+
+std::optional<std::string> vain_insertion(const ResolvedConfig& config,
+                                          const distributed::Experiment& experiment) {
+    const evolve::VariationSettings& variation = experiment.variation;
+    if (experiment.genome != "volumetric") return std::nullopt;
+    std::vector<std::string> keys;
+    bool room = false;
+    const auto look = [&](const evolve::MutationSettings& mutation, const std::string& key) {
+        if (mutation.layer_insert_rate > 0.0F && std::ranges::find(keys, key) == keys.end())
+            keys.push_back(key);
+        room = room || removes_layers(mutation, variation.complexity) ||
+               std::ranges::any_of(evolve::founder_networks(variation), [&](const auto* network) {
+                   return has_room(*network, mutation.grid_limit);
+               });
+    };
+    const std::string common = "mutation.layer_insert_rate";
+    if (variation.islands.empty()) look(variation.mutation, common);
+    // Networks migrate, so that room on one island is room on all.
+    for (std::size_t i = 0; i < variation.islands.size(); ++i) {
+        const Json& own = config.effective->at("islands").at("overrides").at(i);
+        const bool given =
+            own.contains("mutation") && own["mutation"].contains("layer_insert_rate");
+        look(variation.islands[i].mutation,
+             given ? fmt::format("islands.overrides[{}].{}", i, common) : common);
+    }
+    if (room || keys.empty()) return std::nullopt;
+    const bool read = variation.initial != nullptr;
+    const bool several = read && variation.initial->genomes.size() > 1;
+    return fmt::format(
+        "{} {} nothing: no slot of the {} is empty{}", joined(keys),
+        keys.size() == 1 ? "does" : "do",
+        several ? "networks in network.initial"
+        : read  ? "network in network.initial"
+                : "grid",
+        read ? " (mutation.grid_limit lets it grow)"
+             : " (a larger network.grid.layers_per_cell makes room, or mutation.grid_limit)");
 }
 
 }  // namespace cambrian::launch

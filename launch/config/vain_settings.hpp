@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,9 +10,14 @@ namespace cambrian::launch {
 
 /// What a config of an evolution sets that nothing reads, since another key says so: a note for
 /// each section, with its keys that are not what they are by default.
-/// @param founder the network that it starts from.
+/// @param variation of which the networks of founders are looked at.
 [[nodiscard]] std::vector<std::string> vain_settings(const ResolvedConfig& config,
                                                      const Schema& schema,
-                                                     const Blueprint& founder);
+                                                     const evolve::VariationSettings& variation);
+
+/// A note where layers are to be inserted and no network of the run ever has an empty slot. For an
+/// experiment whose islands are read.
+[[nodiscard]] std::optional<std::string> vain_insertion(const ResolvedConfig& config,
+                                                        const distributed::Experiment& experiment);
 
 }  // namespace cambrian::launch

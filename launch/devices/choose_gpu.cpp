@@ -73,7 +73,7 @@ VulkanDeviceInfo choose_gpu(const Json& device, int local_rank, const HostDevice
         return is_named(entry, device) && !is_hidden(entry, devices);
     });
     if (found == all.end()) {
-        throw ConfigError(fmt::format(
+        throw DeviceError(fmt::format(
             "engine.device is {} (the devices of this host are: {}) name one by its index, uuid "
             "or pci address, or write \"local_rank\" or \"software\"",
             quoted(device), lines_of(all)));

@@ -77,7 +77,7 @@ void require_folder(std::string_view asked_by, const std::string& folder) {
     if (!error && access(folder.c_str(), W_OK | X_OK) != 0)
         error = {errno, std::generic_category()};
     if (error)
-        throw ConfigError(
+        throw OutputError(
             fmt::format("{} is {} (no files can be put there: {}) name another folder", asked_by,
                         folder, error.message()));
 }

@@ -35,8 +35,8 @@ struct DeviceSettings {
 };
 
 /// @param engine the "engine" section, checked against the schema.
-/// Throws ConfigError for a device or backend that is not there, naming those that are, and
-/// DeviceError when there is no driver or no GPU, or it lacks a feature.
+/// Throws DeviceError when there is no driver or no such GPU, naming those that are there, or it
+/// lacks a feature, and ConfigError for settings that fit no host.
 [[nodiscard]] DeviceSettings device_settings(const Json& engine, RankPlace place);
 /// The same for devices that are known already.
 [[nodiscard]] DeviceSettings device_settings(const Json& engine, RankPlace place,
@@ -51,7 +51,7 @@ struct DeviceSettings {
 /// The same for the ranks of this host, all with as many threads as this one.
 [[nodiscard]] std::string threads_note(const DeviceSettings& settings, RankPlace place);
 
-/// Makes the folders that were asked for. Throws ConfigError when one cannot be written to,
+/// Makes the folders that were asked for. Throws OutputError when one cannot be written to,
 /// DeviceError when the device fails.
 [[nodiscard]] std::unique_ptr<Backend> make_backend(const DeviceSettings& settings);
 

@@ -192,8 +192,8 @@ void CommandLine::add_compare() {
            "--measure", compare_.measure,
            "strict: weight by weight; permutation: after the units of the later network "
            "are brought into the best order; activation: by what layers give (CKA); history: "
-           "the compatibility distance of genes by their history, weighed as the run's "
-           "species.distance says, or as its defaults do between files")
+           "the compatibility distance of genes by their history. Distances are weighed as the "
+           "run's species.distance says, or as its defaults do between files")
         ->capture_default_str()
         ->check(CLI::IsMember({"strict", "permutation", "activation", "history"}));
     sub.add_option("--csv", compare_.csv,

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -23,8 +24,10 @@ namespace cambrian::launch {
 namespace {
 
 /// Who is slower is left, so that others have their turn.
-constexpr std::chrono::seconds longest_request{5};
-constexpr std::chrono::seconds longest_answer{20};
+constexpr std::chrono::milliseconds longest_request{5000};
+constexpr std::chrono::milliseconds longest_answer{20000};
+/// Of a request while others wait for a thread.
+constexpr std::chrono::milliseconds longest_request_of_many{300};
 /// How soon a server that ends is noticed.
 constexpr std::chrono::milliseconds pause{100};
 constexpr std::size_t largest_request = std::size_t{64} << 10U;
@@ -34,8 +37,9 @@ constexpr std::size_t threads = 16;
 /// each wait, not how many there are.
 class Connection final : public httplib::Stream {
   public:
-    Connection(socket_t socket, const std::atomic<bool>& ending)
-        : socket_(socket), ending_(ending) {}
+    /// @param waiting connections that no thread has taken yet.
+    Connection(socket_t socket, const std::atomic<int>& waiting, const std::atomic<bool>& ending)
+        : socket_(socket), waiting_(waiting), ending_(ending) {}
     ~Connection() override {
         ::shutdown(socket_, SHUT_RDWR);
         ::close(socket_);
@@ -43,10 +47,8 @@ class Connection final : public httplib::Stream {
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
 
-    [[nodiscard]] bool is_readable() const override {
-        return begin_ < end_ || ready(POLLIN, longest_request);
-    }
-    [[nodiscard]] bool is_writable() const override { return ready(POLLOUT, longest_answer); }
+    [[nodiscard]] bool is_readable() const override { return begin_ < end_ || ready(POLLIN); }
+    [[nodiscard]] bool is_writable() const override { return ready(POLLOUT); }
     ssize_t read(char* bytes, std::size_t size) override {
         if (begin_ == end_ && !fill()) return -1;
         const std::size_t count = std::min(size, end_ - begin_);
@@ -64,9 +66,13 @@ class Connection final : public httplib::Stream {
     [[nodiscard]] socket_t socket() const override { return socket_; }
 
   private:
-    /// Whether it may be read from or written to, before it has lasted so long.
-    [[nodiscard]] bool ready(short what, std::chrono::seconds longest) const {
-        while (!ending_ && Clock::now() - begun_ < longest) {
+    [[nodiscard]] std::chrono::milliseconds longest(short what) const {
+        if (what == POLLOUT) return longest_answer;
+        return waiting_ > 0 ? longest_request_of_many : longest_request;
+    }
+    /// Whether it may be read from or written to, before it has lasted as long as it may.
+    [[nodiscard]] bool ready(short what) const {
+        while (!ending_ && Clock::now() - begun_ < longest(what)) {
             pollfd waited{.fd = socket_, .events = what, .revents = 0};
             if (::poll(&waited, 1, static_cast<int>(pause.count())) > 0) return true;
         }
@@ -74,7 +80,7 @@ class Connection final : public httplib::Stream {
     }
     /// Reads on; false at errors and bounds. At the end of a request there is nothing more.
     bool fill() {
-        if (received_ >= largest_request || !ready(POLLIN, longest_request)) return false;
+        if (received_ >= largest_request || !is_readable()) return false;
         const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
         begin_ = 0;
         end_ = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
@@ -83,6 +89,7 @@ class Connection final : public httplib::Stream {
     }
 
     socket_t socket_;
+    const std::atomic<int>& waiting_;
     const std::atomic<bool>& ending_;
     Clock::time_point begun_ = Clock::now();
     std::array<char, 4096> buffer_{};
@@ -91,9 +98,28 @@ class Connection final : public httplib::Stream {
     std::size_t received_ = 0;
 };
 
+/// Threads that count what waits for them.
+class Threads final : public httplib::ThreadPool {
+  public:
+    explicit Threads(std::atomic<int>& waiting) : ThreadPool(threads), waiting_(waiting) {}
+    void enqueue(std::function<void()> work) override {
+        ++waiting_;
+        ThreadPool::enqueue([this, work = std::move(work)] {
+            --waiting_;
+            work();
+        });
+    }
+
+  private:
+    std::atomic<int>& waiting_;
+};
+
 /// One request for each connection.
 class BoundedServer final : public httplib::Server {
   public:
+    BoundedServer() {
+        new_task_queue = [this] { return new Threads(waiting_); };
+    }
     /// Connections that are open end soon.
     void end() {
         ending_ = true;
@@ -102,13 +128,14 @@ class BoundedServer final : public httplib::Server {
 
   private:
     bool process_and_close_socket(socket_t socket) override {
-        Connection connection(socket, ending_);
+        Connection connection(socket, waiting_, ending_);
         bool closed = false;
         // A header of two thousand ranges would be answered by as many parts.
         return process_request(connection, true, closed,
                                [](httplib::Request& request) { request.ranges.clear(); });
     }
 
+    std::atomic<int> waiting_ = 0;
     std::atomic<bool> ending_ = false;
 };
 
@@ -187,7 +214,6 @@ PageServer::PageServer(const std::string& address, int port) : state_(std::make_
         const int yes = 1;
         setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     });
-    server.new_task_queue = [] { return new httplib::ThreadPool(threads); };
     server.set_payload_max_length(1024);
     const bool this_host_only = is_this_host(address);
     server.set_pre_routing_handler(

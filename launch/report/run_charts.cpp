@@ -81,9 +81,32 @@ std::string cut_off(Chart& chart) {
                                   number_text(lowest, (top - lowest) / 10.0));
 }
 
+/// Gives the best fitness of each generation what its network has lost for its size: a price is no
+/// part of a loss. False where the log does not tell what it was.
+bool add_prices(const RunData& run, Line& best) {
+    for (const auto& [name, price] : run.prices) {
+        std::map<double, double> amounts;
+        if (const LoggedColumn* found = column(run, name))
+            for (std::size_t i = 0; i < found->value.size(); ++i)
+                amounts[found->generation[i]] = found->value[i];
+        for (std::size_t i = 0; i < best.x.size(); ++i) {
+            const auto amount = amounts.find(best.x[i]);
+            if (amount == amounts.end()) return false;
+            best.y[i] += price * amount->second;
+        }
+    }
+    return true;
+}
+
 std::string losses_chart(const RunData& run, const Findings& findings) {
     Chart chart{"Loss of the best network beside simple predictors", "generation"};
     add(chart, run, "best", 0);
+    bool priced = false;
+    if (!chart.lines.empty()) {
+        Line line = chart.lines.front();
+        priced = !add_prices(run, line);
+        if (!priced) chart.lines.front() = std::move(line);
+    }
     add(chart, run, "validated", 1, true);
     if (run.status) add_last(chart, run, "tested", run.status->tested, 3);
     if (chart.lines.empty()) return "";
@@ -103,7 +126,9 @@ std::string losses_chart(const RunData& run, const Findings& findings) {
         }
     for (Line& line : chart.lines)
         for (double& y : line.y) y = -y;
-    return svg(chart);
+    return svg(chart) + (priced ? "<p>The line of the best has the price of its bytes and products "
+                                  "in it, which the log does not tell.</p>\n"
+                                : "");
 }
 
 std::string losses_table(const Findings& findings) {

@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/run_log.hpp"
+#include "cambrian/launch/config/config_file.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -105,14 +105,20 @@ RunData read_run(const fs::path& directory) {
     run.config = text_of(directory / "config.json");
     run.name = fs::absolute(directory).lexically_normal().filename().string();
     if (!run.config.empty()) {
-        const nlohmann::json config = json_text::parse(run.config);
+        const Json config = parse_config(run.config, (directory / "config.json").string());
         const auto text_at = [&](const char* place, std::string& text) {
-            const nlohmann::json::json_pointer pointer(place);
+            const Json::json_pointer pointer(place);
             if (config.contains(pointer) && config.at(pointer).is_string())
                 text = config.at(pointer).get<std::string>();
         };
         text_at("/run/name", run.name);
         text_at("/fingerprint", run.arithmetic);
+        for (const char* counted : {"bytes", "products"}) {
+            const Json::json_pointer weight(fmt::format("/selection/{}_weight", counted));
+            if (config.contains(weight) && config.at(weight).is_number() &&
+                config.at(weight).get<double>() > 0.0)
+                run.prices[counted] = config.at(weight).get<double>();
+        }
     }
     run.status = distributed::read_status_file(directory / "status.json");
     read_generations(run);

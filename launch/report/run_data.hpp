@@ -27,6 +27,8 @@ struct RunData {
     std::string arithmetic;  ///< What it was computed with.
     std::optional<distributed::RunStatus> status;
     std::map<std::string, LoggedColumn> columns;  ///< Of generations.csv, by name.
+    /// What the best has lost of its fitness for each unit of a column: of bytes, of products.
+    std::map<std::string, double> prices;
     /// Seconds of each rank in all generations: evaluate, vary, wait, communicate.
     std::map<std::int64_t, std::map<std::string, double>> seconds_by_rank;
     /// Seconds of evaluation of each rank, by generation.
@@ -37,7 +39,7 @@ struct RunData {
 };
 
 /// Reads a directory of an evolution. Throws InputError where it holds no generations.csv, or what
-/// it holds is damaged.
+/// it holds is damaged, ConfigError for a config.json that is no JSON.
 [[nodiscard]] RunData read_run(const std::filesystem::path& directory);
 
 /// The directories of runs that a path stands for: itself, or those in it that hold a

@@ -5,11 +5,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
+#include <string_view>
+#include <utility>
 
 #include "cambrian/distributed/communicator/mpi_session.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -56,7 +59,7 @@ class TemporaryFolder {
   public:
     TemporaryFolder() : path_((fs::temp_directory_path() / "cambrian-scaling-XXXXXX").string()) {
         if (mkdtemp(path_.data()) == nullptr)
-            throw Error(
+            throw OutputError(
                 fmt::format("{} cannot be made (the system refuses it) name a --directory", path_));
     }
     ~TemporaryFolder() {
@@ -95,7 +98,8 @@ void add_options(CLI::App& app, ScalingOptions& options) {
     app.add_option("--slow-factor", options.slow_factor, "How many times as long these take")
         ->check(CLI::Range(1.0, 1000.0));
     app.add_option("--generations", options.generations,
-                   "Generations, of which the first 2 do not count")
+                   "Generations, of which the first 2 do not count; in the steady state rows, of "
+                   "which those of the first window do not count either")
         ->check(CLI::Range(3, 1000000));
     app.add_option("--exchange", options.exchange, "What travels between ranks")
         ->check(CLI::IsMember({"births", "genomes"}));
@@ -103,7 +107,8 @@ void add_options(CLI::App& app, ScalingOptions& options) {
            "--config", options.config,
            "A config with the strategy, the network and all else; its task gives the shapes")
         ->type_name("FILE");
-    app.add_option("--set", options.overrides, "Set a key of the config, such as run.seed=2")
+    app.add_option("--set", options.overrides,
+                   "Set a key of the config, such as run.seed=2; none that an option here sets")
         ->allow_extra_args(false)
         ->type_name("KEY=VALUE");
     app.add_option("--directory", options.directory, "Keep the run directories there")
@@ -136,7 +141,35 @@ fs::path directory_of(const std::string& folder, int ranks, int number = 1) {
     return fs::path(folder) / (number == 1 ? name : fmt::format("{}-{}", name, number));
 }
 
+/// What this program sets itself, and the options that say how.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> own_keys{
+    {{"population.size", "--population or --per-rank"},
+     {"run.stop", "--generations"},
+     {"run.directory", "--directory"}}};
+
+/// Throws ConfigError for assignments that would change nothing.
+void check_overrides(const std::vector<std::string>& overrides) {
+    const ConfigDocument set = document_from(Json::object(), "", fs::current_path(), overrides);
+    for (const auto& [key, option] : own_keys) {
+        std::string pointer = fmt::format("/{}", key);
+        std::ranges::replace(pointer, '.', '/');
+        if (set.json->contains(Json::json_pointer(pointer)))
+            throw ConfigError(fmt::format(
+                "--set of {} changes nothing (an option takes its place) give {}", key, option));
+    }
+}
+
+void check_generations(const ScalingRun& run) {
+    const std::uint64_t generations = run.experiment.stop.generations;
+    if (generations <= run.warm_up())
+        throw ConfigError(
+            fmt::format("--generations is {} (the first {} rows of this steady state do not count: "
+                        "2, and those of a window) give {} or more",
+                        generations, run.warm_up(), 2 * run.warm_up()));
+}
+
 ScalingRun make_run(const ScalingOptions& options, int ranks, const fs::path& directory) {
+    check_overrides(options.overrides);
     const evolve::TaskRegistry tasks = evolve::standard_tasks();
     const Schema schema(tasks);
     const ConfigDocument document =
@@ -162,6 +195,7 @@ ScalingRun make_run(const ScalingOptions& options, int ranks, const fs::path& di
                                                : distributed::Exchange::births;
     // Nobody dies, and the ranks of one process share its locks.
     experiment.distribution.takeover = distributed::Takeover::never;
+    check_generations(run);
     return run;
 }
 

@@ -1,7 +1,5 @@
 #include "cambrian/launch/scaling/scaling_run.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -48,20 +46,19 @@ class CountingCommunicator final : public distributed::Communicator::Implementat
 /// How far a run has come at the end of a generation.
 struct Mark {
     Clock::time_point time;
-    double busy = 0.0;
+    Clock::duration busy{};
     Traffic traffic;
     distributed::GenerationReport report;
 };
 
 class MarkingReporter final : public distributed::Reporter {
   public:
-    MarkingReporter(std::function<double()> busy, const Traffic& traffic)
-        : busy_(std::move(busy)), traffic_(traffic) {}
+    explicit MarkingReporter(const Traffic& traffic) : traffic_(traffic) {}
     void started(const distributed::Experiment&, const std::vector<std::string>&,
                  std::uint64_t) override {}
     void progressed(std::uint64_t, std::uint64_t, std::uint64_t) override {}
     void generation_done(const distributed::GenerationReport& report) override {
-        marks.push_back({Clock::now(), busy_(), traffic_, report});
+        marks.push_back({Clock::now(), Clock::worked(), traffic_, report});
     }
     /// What a run does not do as it should, its times do not tell.
     void warning(const std::string& text) override { throw Error(text); }
@@ -69,24 +66,23 @@ class MarkingReporter final : public distributed::Reporter {
     std::vector<Mark> marks;
 
   private:
-    std::function<double()> busy_;
     const Traffic& traffic_;
 };
 
 ScalingResult result_of(const ScalingRun& run, int ranks, const std::vector<Mark>& marks) {
-    const Mark& first = marks.at(static_cast<std::size_t>(run.warm_up) - 1);
+    const auto warm_up = static_cast<std::size_t>(run.warm_up());
+    const Mark& first = marks.at(warm_up - 1);
     const Mark& last = marks.back();
     double decide = 0.0;
-    for (std::size_t i = static_cast<std::size_t>(run.warm_up); i < marks.size(); ++i)
-        decide += marks[i].report.decide_seconds;
+    for (std::size_t i = warm_up; i < marks.size(); ++i) decide += marks[i].report.decide_seconds;
     double capacity = 0.0;  // Of evaluations at once.
     for (int rank = 0; rank < ranks; ++rank) capacity += 1.0 / run.slowness(rank, ranks);
     const double seconds = seconds_of(last.time - first.time);
     const auto generations = static_cast<double>(last.report.generation - first.report.generation);
-    const double births = generations * static_cast<double>(run.experiment.population.size);
+    const double births = generations * static_cast<double>(run.births());
     const auto evaluations =
         static_cast<double>(last.report.evaluations - first.report.evaluations);
-    const double busy = last.busy - first.busy;
+    const double busy = seconds_of(last.busy - first.busy);
     ScalingResult result;
     result.ranks = ranks;
     result.generation_seconds = seconds / generations;
@@ -102,7 +98,7 @@ ScalingResult result_of(const ScalingRun& run, int ranks, const std::vector<Mark
 }
 
 ScalingResult run_one_rank(const ScalingRun& run, distributed::Communicator& communicator,
-                           const std::function<double()>& busy, const std::atomic<int>& interrupt) {
+                           const std::atomic<int>& interrupt) {
     const std::unique_ptr<Backend> backend = make_cpu_backend({.threads = 1});
     distributed::Experiment experiment = run.experiment;
     Price price = run.price;
@@ -117,7 +113,7 @@ ScalingResult run_one_rank(const ScalingRun& run, distributed::Communicator& com
     Traffic traffic;
     distributed::Communicator counting(
         std::make_unique<CountingCommunicator>(communicator, traffic));
-    MarkingReporter reporter(busy, traffic);
+    MarkingReporter reporter(traffic);
     const distributed::RunResult result = run_coordinator(
         counting, *backend, experiment, distributed::Start::fresh, reporter, interrupt);
     if (result.reason != distributed::StopReason::generations)
@@ -125,13 +121,6 @@ ScalingResult run_one_rank(const ScalingRun& run, distributed::Communicator& com
                     std::string(distributed::name(result.reason)) +
                     ") let it go on to the end, and set no other goal in the config");
     return result_of(run, communicator.size(), reporter.marks);
-}
-
-/// Seconds of a processor that this thread has taken.
-double thread_seconds() {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 /// Bytes that a rank comes to hold for each birth of a generation.
@@ -153,6 +142,16 @@ void use_memory(std::size_t bytes) {
 
 }  // namespace
 
+std::uint64_t ScalingRun::births() const {
+    const evolve::SteadyStateSettings& steady = experiment.steady_state;
+    return steady.on() ? steady.block : experiment.population.size;
+}
+
+std::uint64_t ScalingRun::warm_up() const {
+    const evolve::SteadyStateSettings& steady = experiment.steady_state;
+    return 2 + (steady.on() ? steady.window / steady.block : 0);
+}
+
 double ScalingRun::slowness(int rank, int ranks) const {
     // Spread over all ranks, so that no host has more of them than another.
     const auto slow = [&](int up_to) { return std::floor(slow_share * up_to + 1e-9); };
@@ -165,8 +164,7 @@ ScalingResult simulate(const ScalingRun& run, int ranks, const distributed::Netw
     distributed::SimulatedNetwork network(ranks, costs);
     ScalingResult result;
     network.run([&](distributed::Communicator& communicator) {
-        const ScalingResult own = run_one_rank(
-            run, communicator, [&] { return network.busy_seconds(0); }, interrupt);
+        const ScalingResult own = run_one_rank(run, communicator, interrupt);
         if (communicator.rank() == 0) result = own;
     });
     return result;
@@ -174,7 +172,7 @@ ScalingResult simulate(const ScalingRun& run, int ranks, const distributed::Netw
 
 ScalingResult run_for_real(const ScalingRun& run, distributed::Communicator& communicator,
                            const std::atomic<int>& interrupt) {
-    return run_one_rank(run, communicator, thread_seconds, interrupt);
+    return run_one_rank(run, communicator, interrupt);
 }
 
 distributed::NetworkCosts measure_network(distributed::Communicator& communicator) {

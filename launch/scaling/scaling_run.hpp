@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 
 #include "cambrian/distributed/communicator/simulated_network.hpp"
@@ -16,10 +15,13 @@ namespace cambrian::launch {
 struct ScalingRun {
     distributed::Experiment experiment;  ///< Its task is the one whose networks are looked at.
     Price price;
-    double slow_share = 0.0;    ///< Of the ranks,
-    double slow_factor = 2.0;   ///< which take so many times as long.
-    std::uint64_t warm_up = 2;  ///< Generations before those that count.
+    double slow_share = 0.0;   ///< Of the ranks,
+    double slow_factor = 2.0;  ///< which take so many times as long.
 
+    /// Of a generation, or of a block of the steady state, which takes its place here.
+    [[nodiscard]] std::uint64_t births() const;
+    /// Generations before those that count: in the steady state those of the first window, too.
+    [[nodiscard]] std::uint64_t warm_up() const;
     /// How many times as long as others a rank takes.
     [[nodiscard]] double slowness(int rank, int ranks) const;
 };

@@ -196,7 +196,8 @@ std::string loss_table(const evolve::Task& task, const distributed::RunResult& r
     const std::optional<evolve::LossUnits> units = task.loss_units();
     if (rows.empty() && !units) return "";
     Row network;
-    if (result.best_fitness) network[0] = -*result.best_fitness;
+    // Validation and tests know of no price.
+    if (result.best_fitness) network[0] = -(*result.best_fitness + result.best_price);
     if (result.best_validated) network[1] = -*result.best_validated;
     if (result.best_tested) network[2] = -*result.best_tested;
     rows.insert(rows.begin(), {"network", network});

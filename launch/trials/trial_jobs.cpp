@@ -40,6 +40,7 @@ class TrialReporter final : public distributed::Reporter {
 
 ResolvedConfig trial_config(const TrialsOptions& options, const Schema& schema, std::uint64_t seed,
                             const std::string& directory) {
+    require_utf8(directory, "--directory is", "choose another");
     std::vector<std::string> overrides = options.overrides;
     overrides.push_back(fmt::format("run.seed={}", seed));
     overrides.push_back("run.directory=" + Json(directory).dump());

@@ -69,9 +69,9 @@ std::size_t job_count(const TrialsOptions& options, const PreparedTrial& all) {
 
 }  // namespace
 
-void check_trials(const TrialsContext& context, const Schema& schema,
-                  const TrialsOptions& options) {
-    static_cast<void>(prepared_trial(context, schema, config_of_all(options, schema)));
+std::filesystem::path check_trials(const TrialsContext& context, const Schema& schema,
+                                   const TrialsOptions& options) {
+    return prepared_trial(context, schema, config_of_all(options, schema)).experiment.directory;
 }
 
 TrialsDone run_trials(const TrialsContext& context, const Schema& schema,

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -39,9 +40,10 @@ struct TrialsDone {
     bool interrupted = false;
 };
 
-/// Checks the config of a set of trials, and makes its task and network. Throws what `cambrian
-/// validate` does, and ConfigError where a run would never end.
-void check_trials(const TrialsContext& context, const Schema& schema, const TrialsOptions& options);
+/// Checks the config of a set of trials, and makes its task and network; → the directory that they
+/// will have. Throws what `cambrian validate` does, and ConfigError where a run would never end.
+std::filesystem::path check_trials(const TrialsContext& context, const Schema& schema,
+                                   const TrialsOptions& options);
 
 /// Runs the seeds that the directory of the trials does not hold, several at a time, each as
 /// `cambrian evolve` would run it on one rank. Where it is interrupted, runs under way end with a

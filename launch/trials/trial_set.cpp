@@ -29,7 +29,7 @@ fs::path made(const fs::path& path) {
     std::error_code error;
     fs::create_directories(path, error);
     if (error)
-        throw InputError(
+        throw OutputError(
             fmt::format("{} cannot be made ({}) give another --directory, or check its permissions",
                         path.string(), error.message()));
     return path;
@@ -129,7 +129,7 @@ void TrialSet::add(const Trial& trial) {
     std::ofstream table(path_ / table_name, std::ios::app | std::ios::binary);
     table << trial_line(trial) << std::flush;
     if (!table)
-        throw InputError(
+        throw OutputError(
             fmt::format("{} cannot be written (the disk is full, or the system refuses) free space "
                         "and give the command again: it goes on",
                         (path_ / table_name).string()));

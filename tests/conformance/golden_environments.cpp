@@ -278,7 +278,14 @@ double fitness_of(Backend& backend, const evolve::Task& task, const Controller& 
         .weights = graph.input("weights", ValueType::real, Shape{1}),
         .activations = graph.input("activations", ValueType::integer, Shape{1}),
         .enabled = graph.input("enabled", ValueType::boolean, Shape{1})};
-    const std::array draws{graph.input("key", ValueType::integer, Shape{2})};
+    std::vector<Tensor> given{Tensor(ValueType::real, Shape{1}, {0.0}),
+                              Tensor(ValueType::integer, Shape{1}, {0.0}),
+                              Tensor(ValueType::boolean, Shape{1}, {1.0})};
+    std::vector<Var> draws;
+    for (Tensor& key : task.draws(phase, 1, 0)) {
+        draws.push_back(graph.input("key", key.type, key.shape));
+        given.push_back(std::move(key));
+    }
     graph.output(task.build({.graph = graph,
                              .network = controller,
                              .operands = operands,
@@ -286,9 +293,6 @@ double fitness_of(Backend& backend, const evolve::Task& task, const Controller& 
                              .draws = draws},
                             phase)
                      .fitness);
-    const std::array given{Tensor(ValueType::real, Shape{1}, {0.0}),
-                           Tensor(ValueType::integer, Shape{1}, {0.0}),
-                           Tensor(ValueType::boolean, Shape{1}, {1.0}), task.draws(phase, 1, 0)[0]};
     return evaluate(backend, graph, 1, given)[0].elements[0];
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every page of the tree: relative links and anchors lead somewhere, and command lines name what the program has.
+"""Every page of the tree: relative links and anchors lead somewhere, command lines name what the program has, and the number
+of its arithmetic is the program's.
 
 Usage: pages.py PROGRAM ROOT. Of `cambrian ..` in code the sub-command, its options and the keys after --set and --over are checked, as
 are the options of `cambrian_scaling ..`; what a page only hints at ("..", capitals, angle brackets) is left alone.
@@ -46,6 +47,15 @@ def broken_links(page, text):
             yield f"the link {target} leads nowhere"
         elif anchor and place.suffix == ".md" and anchor not in anchors(place.read_text(encoding="utf-8")):
             yield f"the link {target} names no heading of {place.name}"
+
+
+def other_arithmetic(text):
+    """Numbers of the arithmetic that are not those of the source."""
+    source = (ROOT / "engine" / "backend" / "backend.hpp").read_text(encoding="utf-8")
+    own = re.search(r'arithmetic_version = "(\d+)"', source).group(1)
+    for number in re.findall(r"arithmetic (\d+)", text):
+        if number != own:
+            yield f"arithmetic {number} is {own} now"
 
 
 def command_lines(text):
@@ -123,6 +133,8 @@ def main():
     for page in pages:
         text = page.read_text(encoding="utf-8")
         found = list(broken_links(page, text))
+        if page.name != "CHANGELOG.md":  # Which tells of former ones.
+            found += other_arithmetic(text)
         for name, line in command_lines(text):
             if hinted(line):
                 continue

@@ -4,7 +4,7 @@
 Usage: tutorials.py PROGRAM [FILE.md ...]; without files docs/python.md and all of docs/tutorials.
 
 The blocks ```sh of a page run one after another in an empty folder, with PROGRAM as `cambrian` and what lies beside it on the path,
-and none may fail. CAMBRIAN is share/cambrian of an installed program, else the tree. A block ```text is what the commands before
+and none may fail. CAMBRIAN_HOME is share/cambrian of an installed program, else the tree. A block ```text is what the commands before
 it print: each of its lines stands in their output, in this order, with any number of blanks between words; ".." in a line stands
 for anything, a line ".." for any lines.
 """
@@ -65,7 +65,7 @@ def run_page(page, program):
             (tools / name).symlink_to(program.with_name(name))
         share = program.parents[1] / "share" / "cambrian"
         environment = dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}", NO_COLOR="1",
-                           CAMBRIAN=str(share if share.is_dir() else ROOT))
+                           CAMBRIAN_HOME=str(share if share.is_dir() else ROOT))
         output = ""
         commands = 0
         text = page.read_text(encoding="utf-8")

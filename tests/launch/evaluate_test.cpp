@@ -64,6 +64,16 @@ class Evaluate : public testing::Test {
     TemporaryDirectory directory_;
 };
 
+/// What a command says of a network, which a number of rows drawn in each generation changes not.
+std::string said_on_all_rows(const std::vector<std::string>& command) {
+    std::vector<std::string> drawn = command;
+    for (const char* word : {"--set", "task.rows_per_evaluation=4"}) drawn.emplace_back(word);
+    const Result all = run(command);
+    EXPECT_EQ(all.code, 0) << all.err;
+    EXPECT_EQ(run(drawn).out, all.out);
+    return all.out;
+}
+
 std::vector<std::string> with(std::vector<std::string> files,
                               const std::vector<std::string>& more) {
     files.insert(files.end(), more.begin(), more.end());
@@ -133,6 +143,21 @@ TEST_F(Evaluate, MetricsOfATableAreInTheUnitsOfItsFile) {
     EXPECT_THAT(run({"evaluate", files[0], "--phase", "train", "--metrics"}).out,
                 HasSubstr("  deviation "));
     EXPECT_GT(network["metrics"]["mae"].get<double>(), 0.0);
+}
+
+TEST_F(Evaluate, AFinishedNetworkIsJudgedOnAllRows) {
+    const std::string split =
+        R"({"type": "dataset", "source": {"type": "csv", "files": ["rows.csv"],
+        "targets": ["label"], "classes": true}, "loss": {"type": "cross_entropy"}})";
+    const std::string table =
+        R"({"type": "table", "train": ["rows.csv"], "inputs": ["p"], "targets": ["q"]})";
+    for (const std::string& task : {split, table}) {
+        const std::string file = trained(task, 1).front();
+        EXPECT_THAT(said_on_all_rows({"evaluate", file, "--metrics"}), HasSubstr(", train: "));
+        said_on_all_rows({"evaluate", file, "--json"});
+        EXPECT_THAT(said_on_all_rows({"quantise", file, "--dtype", "int4", "--calibrate"}),
+                    HasSubstr("calibrated: train fitness "));
+    }
 }
 
 TEST_F(Evaluate, BitsAreClasses) {
@@ -309,7 +334,7 @@ TEST_F(Evaluate, PopulationsAreGroupedByTheirDistances) {
     EXPECT_THAT(run({"compare", place, "--probes", "8"}).err, HasSubstr("only --measure activat"));
     const std::string best = place + "/best.cmb";
     EXPECT_EQ(run({"compare", best, best, "--measure", "history"}).out,
-              "2 networks, mean distance of pairs 0.0000\n");
+              "2 networks, mean distance of pairs 0.0000 by default weights\n");
 }
 
 TEST_F(Evaluate, GenesAreWeighedAsTheirRunDoes) {
@@ -332,6 +357,27 @@ TEST_F(Evaluate, GenesAreWeighedAsTheirRunDoes) {
     EXPECT_EQ(apart.code, 0) << apart.err;
     EXPECT_THAT(apart.out, testing::Not(HasSubstr("pairs 0.0000")));
     EXPECT_THAT(compared({weighed, unweighed}).err, HasSubstr("weighs genes otherwise"));
+}
+
+TEST_F(Evaluate, TwoNetworksOfARunHaveOneDistance) {
+    const std::string config = test::write_xor(directory_);
+    ASSERT_EQ(run({"evolve", config, "--quiet", "--set", "population.elite_fraction=0.1", "--set",
+                   "species.distance.weight=50"})
+                  .code,
+              0);
+    const std::string place = directory_.file("run-xor");
+    const auto number_after = [](const std::string& text, const std::string& words) {
+        return std::stod(text.substr(text.find(words) + words.size()));
+    };
+    const std::string layers = run({"compare", place}).out;
+    const std::string pairs = run({"compare", place, "--measure", "history"}).out;
+    ASSERT_THAT(layers, testing::AllOf(testing::StartsWith("overall "), HasSubstr("  distance ")));
+    ASSERT_THAT(pairs, testing::StartsWith("2 networks, mean distance of pairs "));
+    EXPECT_GT(number_after(pairs, "pairs "), 0.0);
+    EXPECT_EQ(number_after(layers, "  distance "), number_after(pairs, "pairs "));
+    EXPECT_THAT(layers, testing::Not(HasSubstr("by default weights")));
+    const std::string best = place + "/best.cmb";
+    EXPECT_THAT(run({"compare", best, best}).out, HasSubstr("distance 0.0000 by default weights"));
 }
 
 TEST_F(Evaluate, AdaptationIsToldFromRunToRun) {
@@ -391,8 +437,9 @@ TEST_F(Evaluate, AdaptationIsToldWithinARun) {
                                         "validated"};
     const Result text = run(late);
     ASSERT_EQ(text.code, 0) << text.err;
-    EXPECT_THAT(text.out, HasSubstr("  generation 1: not known (nothing is measured before it, or "
-                                    "from it to the next change)\n  generation 3: 5 before, 2 "));
+    EXPECT_THAT(text.out,
+                HasSubstr("  generation 1: not known (nothing is measured of the task before "
+                          "it, or of the one from it on)\n  generation 3: 5 before, 2 "));
     const Json rest = Json::parse(run(with(late, {"--json"})).out);
     ASSERT_EQ(rest.size(), 2U);
     EXPECT_EQ(rest[0]["generation"], 1);

@@ -159,7 +159,7 @@ TEST(ChooseGpu, NeverTakesASoftwareDeviceUnasked) {
 TEST(ChooseGpu, NamesTheDevicesWhenTheNameIsWrong) {
     const HostDevices host = host_with(some_devices());
     EXPECT_THROW(static_cast<void>(device_settings(engine("vulkan", "H100"), {}, host)),
-                 ConfigError);
+                 DeviceError);
     EXPECT_THAT(refusal(engine("vulkan", "H100"), host),
                 HasSubstr("0 H200 (pci 0000:2a:00.0, uuid bbbb)"));
 }
@@ -167,7 +167,7 @@ TEST(ChooseGpu, NamesTheDevicesWhenTheNameIsWrong) {
 TEST(ChooseGpu, RefusesWhatTheEnvironmentHides) {
     const HostDevices host = host_with(some_devices(), {"0", {}});
     EXPECT_EQ(choose_gpu("aaaa", 0, host).uuid, "aaaa");
-    EXPECT_THROW(static_cast<void>(choose_gpu("bbbb", 0, host)), ConfigError);
+    EXPECT_THROW(static_cast<void>(choose_gpu("bbbb", 0, host)), DeviceError);
 }
 
 TEST(ChooseGpu, SaysWhyThereIsNone) {
@@ -248,7 +248,7 @@ TEST(DeviceSettings, FoldersThatAreNamedMustTakeFiles) {
     const auto complaint = [](const DeviceSettings& settings) -> std::string {
         try {
             (void)make_backend(settings);
-        } catch (const ConfigError& error) {
+        } catch (const OutputError& error) {
             return error.what();
         }
         return {};

@@ -230,6 +230,14 @@ TEST_F(New, WhatCannotBeLearntIsSaid) {
         late +=
             fmt::format("{},{}\n", row * row, row < 45 ? row % 2 == 0 ? "up" : "down" : "still");
     refused(late, {"--target", "y", "--time-offset", "1"}, "still");
+    std::string latin = rows;
+    latin.replace(0, 1, "\xe9");
+    refused(latin, {"--target", "y"}, "rows.csv:1: column \"?\" is not UTF-8");
+
+    const Result named =
+        run({"new", "--csv", directory_.write("\xe9.csv", rows), "--target", "y", "-o", "-"});
+    EXPECT_EQ(named.code, 2);
+    EXPECT_THAT(named.err, HasSubstr("?.csv (not UTF-8"));
 
     const std::string csv = directory_.write("rows.csv", rows);
     const std::string there = directory_.write("there.json", "mine");

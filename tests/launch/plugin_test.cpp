@@ -1,7 +1,10 @@
+#include <elf.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/tests/launch/child_process.hpp"
@@ -182,6 +185,31 @@ TEST_F(Plugins, WhatIsNoneIsRefused) {
           "configs/missing.so cannot be read (no such file)");
     fails(2, {"evolve", CAMBRIAN_SOURCE_DIR "/configs/xor.json", "--set", "engine.plugins=3"},
           "engine.plugins");
+}
+
+TEST_F(Plugins, OneThatWasCutOffIsRefusedWithoutItsSections) {
+    std::string bytes = content(plugin("waves"));
+    Elf64_Ehdr head{};
+    std::memcpy(&head, bytes.data(), sizeof head);
+    head.e_shoff = 0;
+    head.e_shnum = 0;
+    std::memcpy(bytes.data(), &head, sizeof head);
+    const auto refused = [&](const std::string& text) {
+        fails(3, {"layers", "--plugin", directory_.write("cut.so", text)},
+              "cut.so is no plug-in (it was cut off)");
+    };
+    refused(bytes.substr(0, bytes.size() / 2));
+    refused(bytes.substr(0, sizeof head + 10));
+    // The end of a part that is loaded is no larger than the file only as a sum that wraps.
+    for (std::size_t i = 0; i < head.e_phnum; ++i) {
+        Elf64_Phdr part{};
+        char* const place = bytes.data() + head.e_phoff + i * sizeof part;
+        std::memcpy(&part, place, sizeof part);
+        if (part.p_type == PT_LOAD && part.p_offset > 0)
+            part.p_filesz = std::numeric_limits<std::uint64_t>::max();
+        std::memcpy(place, &part, sizeof part);
+    }
+    refused(bytes);
 }
 
 TEST_F(Plugins, WhatTheirCodeThrowsNamesThem) {

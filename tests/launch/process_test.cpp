@@ -142,6 +142,15 @@ TEST_F(ProcessTest, AReaderThatLeavesEndsNoRun) {
     EXPECT_THAT(status, HasSubstr("\"state\": \"done\""));
 }
 
+TEST_F(ProcessTest, TheBatchScriptSaysThatCambrianNamesAFolder) {
+    const std::string said = directory_.file("said");
+    const std::string command =
+        fmt::format("CAMBRIAN={} bash {}/launch/slurm.sbatch config.json 2> {}",
+                    directory_.file("."), CAMBRIAN_SOURCE_DIR, said);
+    EXPECT_NE(std::system(command.c_str()), 0);
+    EXPECT_THAT(test::content(said), HasSubstr("(which is no program)"));
+}
+
 class FewThreadsTest : public ProcessTest {
   protected:
     void SetUp() override {

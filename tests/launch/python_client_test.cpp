@@ -84,6 +84,11 @@ TEST(PythonClient, AsksForNetworksAndTellsTheirFitness) {
     EXPECT_EQ(pclose(pipe), 0);
     EXPECT_EQ(asked, 4);  // Three generations, and the validation at the end.
     EXPECT_DOUBLE_EQ(best, distributed::read_network(directory.file("run/best.cmb")).fitness);
+    // Nobody would judge, which the program itself says: it is found though who asked is gone.
+    const auto resumed =
+        test::run({"resume", directory.file("run"), "--set", "run.stop.generations=9"});
+    EXPECT_EQ(resumed.code, 2);
+    EXPECT_THAT(resumed.err, HasSubstr("it ended with exit code 1"));
 }
 
 /// What it computes is the action, or a choice among several.

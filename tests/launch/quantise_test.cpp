@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <set>
 
@@ -70,6 +71,23 @@ TEST_F(Quantise, FormatsOfAConfigStayThoseOfTheRun) {
     for (const auto& slot : genome.blueprint.slots) {
         ASSERT_TRUE(!slot || slot->formats == genome.blueprint.head_formats);
     }
+}
+
+TEST_F(Quantise, AFitnessStaysWithTheNetworkThatHasIt) {
+    const std::string best = evolved("worth", {});
+    const distributed::NetworkFile before = read_network(best);
+    ASSERT_TRUE(std::isfinite(before.fitness));
+    const std::string path = directory_.file("quantised.cmb");
+    ASSERT_EQ(run({"quantise", best, "--dtype", "binary", "-o", path}).code, 0);
+    const distributed::NetworkFile binary = read_network(path);
+    EXPECT_EQ(binary.fitness, evolve::worst_fitness);
+    EXPECT_EQ(binary.validated, std::nullopt);
+    EXPECT_EQ(binary.birth, before.birth);
+    ASSERT_EQ(run({"quantise", best, "--dtype", "float32", "-o", path}).code, 0);
+    EXPECT_EQ(read_network(path), before) << "it is in float32 already";
+    const std::string codes = directory_.file("codes.safetensors");
+    ASSERT_EQ(run({"convert", best, codes, "--inference", "--dtype", "binary"}).code, 0);
+    EXPECT_THAT(read_safetensors(codes).metadata.at("origin"), HasSubstr("\"fitness\":null"));
 }
 
 TEST_F(Quantise, InferenceNeedsNoMasters) {

@@ -294,6 +294,24 @@ TEST_F(FinishedRun, ContinueNamesTheKeyThatDiffers) {
     EXPECT_EQ(run({"evolve", config, "--continue", "--quiet"}).code, 0);
 }
 
+TEST_F(FinishedRun, ADirectoryThatIsNotUtf8IsNamedOrRead) {
+    const std::string place = directory_.file("jos\xe9");
+    std::filesystem::rename(directory_.path() / "run-xor", place);
+    for (const std::vector<std::string>& command :
+         {std::vector<std::string>{"resume", place}, {"extract", place}, {"compare", place}}) {
+        const Result refused = run(command);
+        EXPECT_EQ(refused.code, 2) << command.front();
+        EXPECT_THAT(refused.err, HasSubstr("the run lies in")) << command.front();
+        EXPECT_THAT(refused.err, HasSubstr("jos? (not UTF-8")) << command.front();
+    }
+    const Result report = run({"report", place});
+    EXPECT_EQ(report.code, 0) << report.err;
+    const Result trials =
+        run({"trials", directory_.file("xor.json"), "--runs", "1", "--directory", place + "s"});
+    EXPECT_EQ(trials.code, 2);
+    EXPECT_THAT(trials.err, HasSubstr("--directory is"));
+}
+
 TEST(Run, ANetworkAboveTheMemoryLimitIsADeviceErrorAtOnce) {
     const TemporaryDirectory directory;
     const Result result =

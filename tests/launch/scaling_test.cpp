@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <utility>
 
 #include "cambrian/tests/launch/launch_support.hpp"
 
@@ -29,6 +30,28 @@ Result scaling(const std::vector<std::string>& arguments) {
 std::string text_of(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The columns of the last line of a table, without units.
+struct LastLine {
+    int ranks = 0;
+    double seconds = 0.0;
+    double efficiency = 0.0;
+    double coordinator = 0.0;
+    double decide = 0.0;
+    double besides = 0.0;
+    double to = 0.0;
+    double from = 0.0;
+};
+LastLine last_line(const std::string& table) {
+    const std::size_t before = table.rfind('\n', table.size() - 2);
+    std::istringstream columns(table.substr(before + 1));
+    LastLine line;
+    std::string unit;
+    columns >> line.ranks >> line.seconds >> unit >> line.efficiency >> line.coordinator >> unit >>
+        line.decide >> unit >> line.besides >> unit >> line.to >> unit >> line.from;
+    EXPECT_FALSE(columns.fail()) << table;
+    return line;
 }
 
 /// The efficiencies in a table of so many lines.
@@ -77,6 +100,40 @@ TEST(Scaling, TakesTheExperimentOfAConfig) {
     ASSERT_EQ(efficiencies(result.out).size(), 2U);
     EXPECT_GT(efficiencies(result.out)[0], 0.0);
     EXPECT_LE(efficiencies(result.out)[0], 1.0);
+}
+
+TEST(Scaling, ARowOfTheSteadyStateHasTheBirthsOfABlock) {
+    const std::vector<std::string> blocks{"--ranks",      "2",
+                                          "--population", "1024",
+                                          "--set",        "steady_state.window=16",
+                                          "--set",        "steady_state.block=4",
+                                          "--set",        "population.reevaluate=never"};
+    const auto steady = [&](const std::string& generations) {
+        std::vector<std::string> arguments = blocks;
+        arguments.insert(arguments.end(), {"--generations", generations});
+        return scaling(arguments);
+    };
+    const Result result = steady("12");
+    ASSERT_EQ(result.code, 0) << result.err;
+    // A score alone takes 8 bytes, half of the births are those of the worker.
+    EXPECT_GT(last_line(result.out).to, 4.0);
+    EXPECT_GE(last_line(result.out).besides, 0.0);
+    const Result early = steady("6");
+    EXPECT_EQ(early.code, 2);
+    EXPECT_THAT(early.err, HasSubstr("the first 6 rows"));
+}
+
+TEST(Scaling, RefusesAssignmentsThatChangeNothing) {
+    for (const auto& [assignment, option] : std::vector<std::pair<std::string, std::string>>{
+             {"population.size=8", "--population"},
+             {"population={\"size\": 8}", "--population"},
+             {"run.stop.generations=8", "--generations"},
+             {"run.stop.fitness=1", "--generations"},
+             {"run.directory=elsewhere", "--directory"}}) {
+        const Result result = scaling({"--ranks", "1", "--set", assignment});
+        EXPECT_EQ(result.code, 2) << assignment;
+        EXPECT_THAT(result.err, HasSubstr("give " + option)) << assignment;
+    }
 }
 
 TEST(Scaling, SaysWhatIsWrongWithItsOptions) {

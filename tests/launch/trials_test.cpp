@@ -395,6 +395,20 @@ TEST(Sweep, PointsWithLongOrLikeNamesRun) {
     EXPECT_EQ(folders, 3U);
 }
 
+TEST(Sweep, PointsInSeveralFoldersAreRefused) {
+    const TemporaryDirectory directory;
+    const std::string config = write_solvable(directory);
+    for (const auto& [folder, over] : std::vector<std::pair<std::string, std::string>>{
+             {"s-{population.size}", "population.size=20,30"}, {"{name}/sweep", "run.name=a,b"}}) {
+        const Result result = run({"sweep", config, "--directory", directory.file(folder), "--runs",
+                                   "1", "-q", "--over", over});
+        EXPECT_EQ(result.code, 2) << result.out;
+        EXPECT_THAT(result.err, HasSubstr("lie in several folders"));
+    }
+    for (const char* made : {"s-20", "s-30", "a", "b"})
+        EXPECT_FALSE(fs::exists(directory.path() / made)) << made;
+}
+
 TEST(Sweep, WrongPointsAreRefusedBeforeAnyRuns) {
     const TemporaryDirectory directory;
     const auto refused = [&](const std::vector<std::string>& over) {

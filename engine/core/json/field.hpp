@@ -17,6 +17,8 @@ struct FieldRange {
 /// A number that stands for "any": ranges up to it name no upper end.
 inline constexpr double largest_setting = 1e30;
 inline constexpr FieldRange positive{0.0, largest_setting, true, false};
+/// Positive in float32, too, where others would be 0, or be taken for 0 by a device.
+inline constexpr FieldRange representable{1.2e-38, largest_setting, false, false};
 inline constexpr FieldRange not_negative{0.0, largest_setting, false, false};
 inline constexpr FieldRange from_zero_to_one{0.0, 1.0, false, false};
 inline constexpr FieldRange below_one{0.0, 1.0, false, true};

@@ -43,7 +43,8 @@ Var pow(Var a, double b, Where where = Where::current());
 Var less(Var a, double b, Where where = Where::current());
 Var less(double a, Var b, Where where = Where::current());
 /// condition ? a : b, broadcasting all three. A value not chosen never reaches the result, NaN
-/// included.
+/// included. Its gradient is 0, but a function before it that has an infinite slope there (sqrt or
+/// log at 0) makes a NaN of that 0: choose the operand of such a function instead.
 Var select(Var condition, Var a, Var b, Where where = Where::current());
 /// real → integer truncates toward zero; anything → boolean is x != 0.
 Var cast(Var x, ValueType type, Where where = Where::current());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -132,7 +133,16 @@ Shape Custom::output_shape(const Shape& input) const {
 }
 
 std::vector<ParameterSpec> Custom::parameters() const {
-    return called(*this, "parameters", [&] { return layer->parameters(); });
+    return called(*this, "parameters", [&] {
+        std::vector<ParameterSpec> own = layer->parameters();
+        // Files and other layers know them by their names.
+        for (auto one = own.begin(); one != own.end(); ++one)
+            if (std::find_if(own.begin(), one, [&](const ParameterSpec& before) {
+                    return before.name == one->name;
+                }) != one)
+                throw std::logic_error("two are called \"" + one->name + "\"");
+        return own;
+    });
 }
 
 std::vector<StateSpec> Custom::state() const {

@@ -117,6 +117,13 @@ class DatasetTask final : public Task, public LabelledTask {
         return result;
     }
 
+    std::unique_ptr<Task> whole() const override {
+        if (rows_drawn_ == 0) return nullptr;
+        auto task = std::make_unique<DatasetTask>(*this);
+        task->rows_drawn_ = 0;
+        return task;
+    }
+
     const Learning* learning() const override { return &learning_; }
     std::optional<Preparation> preparation() const override { return preparation_; }
     std::vector<std::string> notes() const override { return notes_; }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -105,9 +106,10 @@ class DoublePole final : public Environment {
         return settings_.hold_steps;
     }
     std::optional<Solution> solution() const override;
-    /// With damping the share of steps, which is all that a candidate needs.
+    /// With damping the share of the steps to hold, which is all that a candidate needs.
     double max_score(std::int64_t steps) const override {
-        return static_cast<double>(steps) * (damped() ? 0.1 / damping_steps : 1.0);
+        if (!damped()) return static_cast<double>(steps);
+        return static_cast<double>(std::min(steps, settings_.hold_steps)) * 0.1 / damping_steps;
     }
 
     std::vector<Var> reset(Var draws) const override;
@@ -143,8 +145,8 @@ std::optional<Solution> DoublePole::solution() const {
         return std::make_shared<const DoublePole>(settings_, purpose);
     };
     const auto hold = static_cast<double>(settings_.hold_steps);
-    // A network that holds so long gets .1 for the share of steps alone.
-    const double candidate = settings_.fitness == Fitness::damping ? 0.1 : hold;
+    constexpr double hair = 1e-6;  // Shares are summed up in 32 bits.
+    const double candidate = damped() ? max_score(steps()) - hair : hold;
     if (settings_.solved_by == SolvedBy::hold)
         return Solution{.candidate = candidate, .passes = hold, .tests = {test(Purpose::holding)}};
     return Solution{.candidate = candidate,

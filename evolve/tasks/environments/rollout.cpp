@@ -134,6 +134,7 @@ class RolloutTask final : public Task {
     std::optional<SolvedTest> solved() const override;
 
     std::vector<Tensor> draws(Phase phase, std::uint64_t seed, std::uint64_t round) const override {
+        if (!draws_starts(phase)) return {};
         const bool fixed = phase == Phase::train && !fresh_episodes();
         const RandomKey key = random_key(
             seed, fmt::format("episodes/{}/{}", name(phase), fixed ? std::uint64_t{0} : round));
@@ -176,6 +177,11 @@ class RolloutTask final : public Task {
   private:
     [[nodiscard]] static bool draws_starts(const Environment& environment) {
         return environment.reset_draws() > 0;
+    }
+    /// Whether an episode of a phase begins with draws.
+    [[nodiscard]] bool draws_starts(Phase phase) const {
+        return std::ranges::any_of(
+            courses(phase), [](const Course& course) { return draws_starts(course.environment); });
     }
     [[nodiscard]] bool fresh_episodes() const {
         return draws_starts(*environment_) &&

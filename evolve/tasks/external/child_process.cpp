@@ -14,7 +14,9 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <limits>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -90,11 +92,22 @@ class SpawnSettings {
     posix_spawnattr_t attributes_{};
 };
 
+/// The system tells of a folder that is missing as of a program that is.
+void check_folder(const std::string& directory) {
+    std::error_code error;
+    if (directory.empty() || std::filesystem::is_directory(directory, error)) return;
+    throw ConfigError(fmt::format(
+        "no program can start in {} ({}) set run.base_directory to the full path of the folder "
+        "where relative paths start",
+        directory, error ? error.message() : "it is no folder"));
+}
+
 }  // namespace
 
 ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::string& directory) {
     if (command.empty() || command.front().empty())
         throw ConfigError("a program without a name (the list is empty) name the program first");
+    check_folder(directory);
     SocketPair pair;
     pid_ = SpawnSettings(pair.ends[1], directory).spawn(command);
     socket_ = std::exchange(pair.ends[0], -1);

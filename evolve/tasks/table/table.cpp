@@ -17,8 +17,9 @@ namespace {
 
 class TableTask final : public Task, public LabelledTask {
   public:
-    explicit TableTask(TableSettings settings)
-        : settings_(std::move(settings)), data_(load_table(settings_)) {
+    explicit TableTask(const TableSettings& settings) : TableTask(settings, load_table(settings)) {}
+    TableTask(TableSettings settings, TableData data)
+        : settings_(std::move(settings)), data_(std::move(data)) {
         drop_slow_baselines();
         const std::int64_t wanted = settings_.rows_per_evaluation;
         draws_rows_ = wanted > 0 && wanted < total_rows(data_.train);
@@ -63,6 +64,15 @@ class TableTask final : public Task, public LabelledTask {
                               table_baseline(name, data_, phase, settings_.loss)});
         }
         return result;
+    }
+
+    std::unique_ptr<Task> whole() const override {
+        if (!draws_rows_) return nullptr;
+        TableSettings settings = settings_;
+        settings.rows_per_evaluation = 0;
+        auto task = std::make_unique<TableTask>(std::move(settings), data_);
+        task->left_out_ = left_out_;
+        return task;
     }
 
     /// Made when it is first asked for: evolution does not need it.

@@ -137,15 +137,17 @@ struct NeatSettings {
               FieldRange{1.0, double{Neurons::longest_delay}},
               "Steps that a new connection looks back: one to that many."},
         Field{"initial_connection_rate", &NeatSettings::initial_connection_rate, from_zero_to_one,
-              "Per connection of the network in the config: a founder has it. 1: all, 0: none."},
+              "Per connection of the network in the config: a founder has it. 1: all, 0: none. Of "
+              "network.initial founders have all."},
         Field{"average_rate", &NeatSettings::average_rate, from_zero_to_one,
               "Per child of two parents: matching genes are averaged, else each is of either."},
         Field{"disabled_rate", &NeatSettings::disabled_rate, from_zero_to_one,
               "Per matching connection that is disabled in a parent: it is in the child."},
         Field{"plastic_rate", &NeatSettings::plastic_rate, from_zero_to_one,
               "Per connection of a founder or that is new, in a layer with \"plastic\": true: its "
-              "weight changes at each step of an episode. After a split the connection out of the "
-              "new neuron is as the old one was."},
+              "weight changes at each step of an episode. Connections of network.initial stay as "
+              "they are. After a split the connection out of the new neuron is as the old one "
+              "was."},
         Field{"plastic_toggle_rate", &NeatSettings::plastic_toggle_rate, from_zero_to_one,
               "A connection of such a layer becomes plastic, or ceases to be."},
     };

@@ -242,13 +242,15 @@ class FusedRowsWriter {
 
 }  // namespace
 
-std::string fused_rows_source(const Graph& body, const FusedRowsPlan& plan, bool in_registers,
-                              bool unroll) {
+std::string fused_rows_source(const Graph& body, const FusedRowsPlan& plan,
+                              const FusedRowsOptions& options) {
     std::string text = fmt::format("#define CAMBRIAN_VIEWS {}U\n", body.inputs().size() + 1);
-    text += fmt::format("#define CAMBRIAN_UNROLL [[{}]]\n", unroll ? "unroll" : "dont_unroll");
+    text +=
+        fmt::format("#define CAMBRIAN_UNROLL [[{}]]\n", options.unroll ? "unroll" : "dont_unroll");
+    if (options.shuffles) text += "#define CAMBRIAN_SHUFFLES\n";
     text += std::string(shader_text("cambrian/gpu/shaders/fused/fused_axes.glsl")) + "\n";
     text += shader_text("cambrian/gpu/shaders/fused/fused_rows.glsl");
-    return text + "\n" + FusedRowsWriter(body, plan, in_registers).main_function();
+    return text + "\n" + FusedRowsWriter(body, plan, options.in_registers).main_function();
 }
 
 }  // namespace cambrian::gpu

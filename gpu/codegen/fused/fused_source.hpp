@@ -60,10 +60,13 @@ struct FusedRowsPlan {
 };
 [[nodiscard]] FusedRowsPlan plan_fused_rows(const Graph& body);
 
+struct FusedRowsOptions {
+    bool in_registers = true;  ///< A row's elements are kept between passes, else computed again.
+    bool unroll = true;        ///< Asks for loops over registers to be unrolled.
+    bool shuffles = true;      ///< Subgroups hand over words, which a device must be able to.
+};
 /// The kernel of a body with reductions, for shaders/fused/fused_rows.glsl.
-/// @param in_registers whether a row's elements are kept between passes, or computed again.
-/// @param unroll whether to ask for loops over registers to be unrolled.
 [[nodiscard]] std::string fused_rows_source(const Graph& body, const FusedRowsPlan& plan,
-                                            bool in_registers, bool unroll);
+                                            const FusedRowsOptions& options);
 
 }  // namespace cambrian::gpu

@@ -43,8 +43,7 @@ class FusedAxes {
 /// The result and operands of a node that a fusion group's kernel reads and writes.
 struct FusedViews {
     explicit FusedViews(const KernelContext& context);
-    /// What a run touches, the result first. Throws DeviceError when a view has more words than a
-    /// kernel counts.
+    /// What a run touches, the result first.
     [[nodiscard]] std::vector<vulkan::Range> ranges(const Frame& frame) const;
 
     std::vector<BufferView> buffers;

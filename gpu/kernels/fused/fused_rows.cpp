@@ -67,8 +67,10 @@ class FusedRowsKernel : public Kernel {
           axes_(context, row_shape(body), 1),
           views_(context),
           name_("row_" + fused_name(body)),
-          text_(fused_rows_source(body, plan_, tiling_.in_registers,
-                                  !resources_.device.limits().software)),
+          text_(fused_rows_source(body, plan_,
+                                  {.in_registers = tiling_.in_registers,
+                                   .unroll = !resources_.device.limits().software,
+                                   .shuffles = shuffle_width() > 1})),
           numbers_(pushed_numbers(body)),
           first_number_(static_cast<std::ptrdiff_t>(first_number(body))) {
         CAMBRIAN_EXPECT(resources_.math == Math::fast);
@@ -109,6 +111,12 @@ class FusedRowsKernel : public Kernel {
                 if (runs_[view] && axis.strides[view] % vector_words != 0) may_be_aligned_ = false;
     }
 
+    /// Neighbours that hand over words in a subgroup; 1: none.
+    [[nodiscard]] std::uint32_t shuffle_width() const {
+        const vulkan::DeviceLimits& limits = resources_.device.limits();
+        return limits.subgroup_scans ? limits.neighbours() : 1;
+    }
+
     [[nodiscard]] bool aligned_in(std::span<const vulkan::Range> views) const {
         if (!may_be_aligned_) return false;
         for (std::size_t view = 0; view < views.size(); ++view)
@@ -119,14 +127,10 @@ class FusedRowsKernel : public Kernel {
     [[nodiscard]] const vulkan::Pipeline& pipeline(bool aligned) const {
         const vulkan::Pipeline*& made = pipelines_[aligned ? 1 : 0];
         if (made == nullptr) {
-            const std::array<std::uint32_t, 8> constants{tiling_.group_threads,
-                                                         tiling_.row_threads,
-                                                         tiling_.vectors,
-                                                         tiling_.width,
-                                                         aligned ? 1U : 0U,
-                                                         tiling_.group_threads,
-                                                         resources_.device.limits().neighbours(),
-                                                         tiling_.whole ? 1U : 0U};
+            const std::array<std::uint32_t, 8> constants{
+                tiling_.group_threads, tiling_.row_threads,    tiling_.vectors,
+                tiling_.width,         aligned ? 1U : 0U,      tiling_.group_threads,
+                shuffle_width(),       tiling_.whole ? 1U : 0U};
             made = &resources_.pipelines.get(name_, resources_.compiler.compile(name_, text_),
                                              constants);
         }

@@ -36,10 +36,11 @@ class GatherKernel : public Kernel {
         vulkan::Push push;
         push.address = {frame.address(result_), frame.address(table_), frame.address(indices_),
                         frame.address(status_)};
+        constexpr std::int64_t max_rows = std::int64_t{1} << 31;  // No index reaches more.
         const std::array words{items,
                                row_items,
                                count_,
-                               rows_,
+                               std::min(rows_, max_rows),
                                static_cast<std::int64_t>(DataError::gather_out_of_range),
                                result_.stride,
                                table_.stride,

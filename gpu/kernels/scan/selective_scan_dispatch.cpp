@@ -60,13 +60,7 @@ SelectiveScanDispatch::SelectiveScanDispatch(const KernelContext& context, Kind 
           static_pipeline(context.owner.resources(),
                           kind == Kind::gradient ? "selective_scan_gradient" : "selective_scan",
                           std::array{SelectiveScanTile::threads, tile_.states, tile_.steps})),
-      table_(make_table(context)) {
-    for (const View& view : views_)
-        if (view.elements > std::numeric_limits<std::uint32_t>::max())
-            throw DeviceError(
-                "a selective scan is too long (a kernel counts the words of one individual to "
-                "2^32) split its batch");
-}
+      table_(make_table(context)) {}
 
 BufferView SelectiveScanDispatch::make_table(const KernelContext& context) const {
     const bool holds = context.attribute<SelectiveScanAttribute>().discretization ==

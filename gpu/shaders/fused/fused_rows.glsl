@@ -2,11 +2,13 @@
 // `row_threads` threads work on a row; thread `lane` of them has vectors lane, lane + row_threads, ..
 // of `width` words. A reduction folds each thread's elements, then pairs of threads, pairs of pairs
 // up to 32 threads, then those blocks in order: the tree depends on the length of the row alone, not
-// on how threads tell each other their words.
+// on how threads tell each other their words: in subgroups, too, with CAMBRIAN_SHUFFLES.
 // Push: addresses {result, operands .., table at 7}; words {rows, words in a row, axes, numbers
 // of the fusion group}.
+#ifdef CAMBRIAN_SHUFFLES
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
+#endif
 
 layout(constant_id = 1) const uint row_threads = 32U;  // A power of two.
 layout(constant_id = 2) const uint vectors = 1U;       // Of a thread, where rows stay in registers.
@@ -53,7 +55,9 @@ uint word_of(int x) { return uint(x); }
 
 // The word of the thread whose lane differs in one bit.
 uint exchanged(uint word, uint bit) {
+#ifdef CAMBRIAN_SHUFFLES
     if (bit < shuffle_width) return subgroupShuffleXor(word, bit);
+#endif
     barrier();  // What stood here has been read.
     partials[gl_LocalInvocationID.x] = word;
     barrier();

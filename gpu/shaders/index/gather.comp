@@ -21,11 +21,14 @@ void main() {
     bool valid = index < push.word[3];
     if (!valid && column == 0U) report(Words(push.address[3]), push.word[4], index);
     uint to = individual * push.word[5] + (position * row_items + column) * width;
-    uint from = individual * push.word[6] + ((valid ? index : 0U) * row_items + column) * width;
+    // In 64 bits: a table may have more words than an index reaches.
+    uint64_t first = uint64_t(individual) * uint64_t(push.word[6]) +
+                     uint64_t(valid ? index : 0U) * uint64_t(row_items * width);
+    uint64_t from = push.address[1] + 4UL * (first + uint64_t(column * width));
     if (width == 1U) {
-        Words(push.address[0]).at[to] = valid ? Words(push.address[1]).at[from] : 0U;
+        Words(push.address[0]).at[to] = valid ? Words(from).at[0] : 0U;
     } else {
-        uvec4 words = Words4(push.address[1]).at[from / 4U];
+        uvec4 words = Words4(from).at[0];
         Words4(push.address[0]).at[to / 4U] = valid ? words : uvec4(0U);
     }
 }

@@ -27,6 +27,8 @@ namespace fs = std::filesystem;
 
 /// Steps of a probe: networks with a state show what they remember.
 constexpr std::int64_t probe_steps = 4;
+/// Of distances between networks that no run weighs.
+constexpr const char* by_default_weights = " by default weights";
 
 struct NamedGenome {
     std::string name;
@@ -36,11 +38,13 @@ struct NamedGenome {
 /// What is compared.
 struct ComparedNetworks {
     std::vector<NamedGenome> genomes;
-    std::optional<evolve::DistanceSettings> distance;  ///< Of the runs among the sources.
+    /// Of the runs among the sources; none where there are none, or they do not agree.
+    std::optional<evolve::DistanceSettings> distance;
 };
 
 ComparedNetworks read_networks(const CommandContext& context, const CompareOptions& options) {
     ComparedNetworks all;
+    bool agree = true;
     for (const std::string& source : options.sources) {
         if (!is_checkpoint(source)) {
             all.genomes.push_back({source, distributed::read_to_answer(source).genome});
@@ -51,13 +55,15 @@ ComparedNetworks read_networks(const CommandContext& context, const CompareOptio
         for (const evolve::Member& member : members.members)
             all.genomes.push_back({fmt::format("birth {}", member.birth), members.genome(member)});
         const evolve::DistanceSettings& distance = members.experiment.species.distance;
-        if (options.measure == compare_measures[3] && all.distance.value_or(distance) != distance)
+        agree = agree && all.distance.value_or(distance) == distance;
+        if (options.measure == compare_measures[3] && !agree)
             throw ConfigError(fmt::format(
                 "{} weighs genes otherwise than the runs before it (species.distance differs) "
                 "compare runs of equal weights, or networks as files",
                 source));
         all.distance = distance;
     }
+    if (!agree) all.distance.reset();
     return all;
 }
 
@@ -106,10 +112,12 @@ double mean_similarity(const evolve::Gram& gram, std::size_t count) {
 }
 
 void print_weights(std::ostream& out, const evolve::Genome& a, const evolve::Genome& b,
-                   evolve::DnaMode mode) {
-    const evolve::Comparison comparison = evolve::compare(a, b, mode);
-    out << fmt::format("overall {:.4f}  matched slots {:.4f}  distance {:.4f}\n",
-                       comparison.overall, comparison.matched, comparison.distance);
+                   evolve::DnaMode mode, const std::optional<evolve::DistanceSettings>& weights) {
+    const evolve::Comparison comparison =
+        evolve::compare(a, b, mode, weights.value_or(evolve::DistanceSettings{}));
+    out << fmt::format("overall {:.4f}  matched slots {:.4f}  distance {:.4f}{}\n",
+                       comparison.overall, comparison.matched, comparison.distance,
+                       weights ? "" : by_default_weights);
     for (const evolve::SlotOverlap& overlap : comparison.overlaps)
         out << fmt::format("  {:<10} overlap {:.4f}\n", slot_text(a, overlap.slot),
                            overlap.overlap);
@@ -255,7 +263,8 @@ int compare_command(const CommandContext& context, const CompareOptions& options
         else
             print_weights(context.out, all[0].genome, all[1].genome,
                           options.measure == compare_measures[1] ? evolve::DnaMode::permutation
-                                                                 : evolve::DnaMode::strict);
+                                                                 : evolve::DnaMode::strict,
+                          networks.distance);
         return exit_done;
     }
     std::vector<const evolve::Genome*> genomes;
@@ -271,9 +280,10 @@ int compare_command(const CommandContext& context, const CompareOptions& options
         return exit_done;
     }
     if (write_csv(context, options, csv_text(all, pairs.values)))
-        context.out << fmt::format("{} networks, mean {} of pairs {:.4f}\n", all.size(),
+        context.out << fmt::format("{} networks, mean {} of pairs {:.4f}{}\n", all.size(),
                                    pairs.distances ? "distance" : "similarity",
-                                   mean_similarity(pairs.values, all.size()));
+                                   mean_similarity(pairs.values, all.size()),
+                                   pairs.distances && !networks.distance ? by_default_weights : "");
     return exit_done;
 }
 

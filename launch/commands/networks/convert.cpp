@@ -96,10 +96,12 @@ NetworkFile in_format(NetworkFile file, const std::string& dtype) {
     if (!named)
         throw ConfigError(fmt::format("--dtype is {} (with --inference it is one of {}) name one",
                                       dtype, fmt::join(dtype_names, ", ")));
-    for_each_formats(file.genome.blueprint, [&](LayerFormats& own) {
+    evolve::Genome genome = file.genome;
+    for_each_formats(genome.blueprint, [&](LayerFormats& own) {
         own.weights = *named;
         own = own.settled();
     });
+    replace_genome(file, std::move(genome));
     return file;
 }
 

@@ -97,7 +97,7 @@ EvaluationSetting setting_of(const CommandContext& context, const EvaluateOption
     const Schema schema(context.tasks, context.genomes);
     ResolvedConfig config =
         config_of_network(first.path, first.file, options.config, options.overrides, schema);
-    std::shared_ptr<const evolve::Task> task = make_task(config, context.tasks);
+    std::shared_ptr<const evolve::Task> task = make_whole_task(config, context.tasks);
     for (const SourceNetwork& network : networks) check_fits(*task, network, networks.size());
     // It starts from nothing here: network.initial may be gone.
     distributed::Experiment experiment =

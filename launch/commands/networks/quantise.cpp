@@ -113,7 +113,7 @@ int quantise_command(const CommandContext& context, const QuantiseOptions& optio
         .activations = chosen_dtype("--activation-dtype", options.activation_dtype),
         .scales = chosen_scales(dtype, options.scales)};
     const evolve::Genome before = evolve::with_formats(network.genome, {});
-    network.genome = evolve::with_formats(network.genome, formats);
+    replace_genome(network, evolve::with_formats(network.genome, formats));
     context.out << fmt::format("{}: weights in {}, rows in {}\n", options.network,
                                weights_text(formats), name(formats.activations));
     print_errors(context.out, network.genome);
@@ -127,7 +127,7 @@ int quantise_command(const CommandContext& context, const QuantiseOptions& optio
         const Schema schema(context.tasks, context.genomes);
         const ResolvedConfig config =
             config_of_network(options.network, network, options.config, options.overrides, schema);
-        std::shared_ptr<const evolve::Task> task = make_task(config, context.tasks);
+        std::shared_ptr<const evolve::Task> task = make_whole_task(config, context.tasks);
         evolve::check_task_fits(*task, network.genome.blueprint);
         if (const std::string note = preparation_note({options.network, network}, *task);
             !note.empty())
@@ -143,7 +143,7 @@ int quantise_command(const CommandContext& context, const QuantiseOptions& optio
             for (const evolve::ChosenClip& chosen : calibrated.clips)
                 context.out << fmt::format("  clip {:.2f} of {} (train fitness {:.6g})\n",
                                            chosen.clip, chosen.name, chosen.fitness);
-            network.genome = std::move(calibrated.genome);
+            replace_genome(network, std::move(calibrated.genome));
             context.out << fmt::format("  calibrated: {}\n", judge.text(network.genome));
         }
     }

@@ -42,7 +42,9 @@ void append(History& history, const std::string& directory, const std::string& m
     const std::vector<double>& values = column(measure);
     const std::uint64_t steps = progress.empty() ? 0 : progress.back().step + 1;
     const std::uint64_t evaluations = progress.empty() ? 0 : progress.back().evaluations;
-    if (steps > 0) history.changes.push_back(steps);
+    // A run without a generation is none.
+    if (steps > 0 && (history.changes.empty() || history.changes.back() < steps))
+        history.changes.push_back(steps);
     if (const auto tasks = log.find("task"); tasks != log.end())
         for (std::size_t row = 1; row < tasks->second.size(); ++row)
             if (tasks->second[row] != tasks->second[row - 1])
@@ -72,8 +74,8 @@ std::vector<std::optional<evolve::Adaptation>> known(const std::vector<evolve::A
 std::string text_of(std::uint64_t change, const std::optional<evolve::Adaptation>& one) {
     if (one) return text_of(*one);
     return fmt::format(
-        "  generation {}: not known (nothing is measured before it, or from it to the next "
-        "change)\n",
+        "  generation {}: not known (nothing is measured of the task before it, or of the one "
+        "from it on)\n",
         change);
 }
 

@@ -59,8 +59,8 @@ fs::path made_folder(const fs::path& path) {
     std::error_code error;
     fs::create_directories(path, error);
     if (error)
-        throw InputError(fmt::format("{} cannot be made ({}) name another place with -o",
-                                     path.string(), error.message()));
+        throw OutputError(fmt::format("{} cannot be made ({}) name another place with -o",
+                                      path.string(), error.message()));
     return path;
 }
 

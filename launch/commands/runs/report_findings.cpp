@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/network/observe/summary.hpp"
 #include "cambrian/evolve/evaluation/episodes.hpp"
 #include "cambrian/launch/commands/evaluation.hpp"
@@ -86,7 +85,7 @@ BestRun best_run_of(const CommandContext& context, const RunData& run) {
     ResolvedConfig config =
         config_of_network((run.directory / "best.cmb").string(), *run.best, "", {}, schema);
     refuse_program(config.effective->at("task"));
-    std::shared_ptr<const evolve::Task> task = make_task(config, context.tasks);
+    std::shared_ptr<const evolve::Task> task = make_whole_task(config, context.tasks);
     evolve::check_task_fits(*task, run.best->genome.blueprint);
     Json engine = config.effective->at("engine");
     engine["backend"] = "cpu";
@@ -139,7 +138,8 @@ void find_parents(const CommandContext& context, const RunData& run, Findings& f
     if (!fs::exists(checkpoint) ||
         too_large(findings, "No prices of the last parents", checkpoint, largest_checkpoint))
         return;
-    refuse_program(json_text::parse_ordered(run.config).at("task"));
+    const std::shared_ptr<const Json> config = read_config(run.directory / "config.json", {}).json;
+    if (const auto task = config->find("task"); task != config->end()) refuse_program(*task);
     for (const SourceNetwork& source :
          read_source_networks(context, {run.directory.string()}, max_parents)) {
         const NetworkSummary counts = summary(Network(source.file.genome.blueprint));

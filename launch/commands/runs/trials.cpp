@@ -53,6 +53,24 @@ std::vector<TrialsOptions> trials_of(const SweepOptions& options,
     return result;
 }
 
+/// Checks all points: better now than after the trials of those before. → The folder that they
+/// share, for the table.
+fs::path check_points(const TrialsContext& context, const Schema& schema,
+                      const std::vector<TrialsOptions>& points) {
+    fs::path folder;
+    for (const TrialsOptions& point : points) {
+        const fs::path own = check_trials(context, schema, point).parent_path();
+        if (!folder.empty() && own != folder)
+            throw ConfigError(fmt::format(
+                "the points of the sweep lie in several folders, {} and {} (a key of --over stands "
+                "in the directory of the sweep, whose sweep.csv has all points) give a --directory "
+                "without that key: each point has a folder with its values there",
+                folder.string(), own.string()));
+        folder = own;
+    }
+    return folder;
+}
+
 /// A cell of a table whose cells are divided by commas.
 std::string cell(const std::string& value) {
     if (value.find_first_of(",\"\n") == std::string::npos) return value;
@@ -114,15 +132,12 @@ int sweep_command(const CommandContext& context, const SweepOptions& options) {
     const std::vector<Dimension> dimensions = dimensions_of(options.over);
     const std::vector<Point> points = points_of(dimensions);
     const TrialsContext trials = trials_context(context);
-    // Better now than after the trials of the points before.
     const std::vector<TrialsOptions> all = trials_of(options, dimensions, points);
-    for (const TrialsOptions& one : all) check_trials(trials, schema, one);
+    const fs::path directory = check_points(trials, schema, all);
     SweepTable table(dimensions);
-    fs::path directory;
     for (std::size_t i = 0; i < points.size(); ++i) {
         context.out << name_of(dimensions, points[i]) << '\n';
         const TrialsDone done = run_trials(trials, schema, all[i], signals.flag());
-        directory = fs::path(done.directory).parent_path();
         if (!done.trials.empty()) {
             const TrialsSummary summary = summary_of(done.trials);
             context.out << summary_text(summary) << std::flush;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "cambrian/engine/core/clock.hpp"
@@ -71,8 +72,19 @@ TEST(SimulatedNetwork, AThreadBesideARankWorksWhileTheRankDoesOtherThings) {
         EXPECT_NEAR(seconds_since(start), 6.0, leeway);
         thread.submit([] { throw std::runtime_error("the disk is full"); });
         EXPECT_THROW(thread.drain(), std::runtime_error);
+        EXPECT_LT(seconds_of(Clock::worked()), leeway);
     });
-    EXPECT_LT(network.busy_seconds(0), leeway);
+}
+
+TEST(SimulatedNetwork, WhatTheSystemTookForOthersIsNoWork) {
+    SimulatedNetwork network(1, {});
+    network.run([&](Communicator&) {
+        const Clock::duration before = Clock::worked();
+        std::this_thread::sleep_for(milliseconds(40));
+        const Clock::duration after = Clock::worked();
+        EXPECT_GE(after, before);
+        EXPECT_LT(seconds_of(after - before), leeway);
+    });
 }
 
 TEST(SimulatedNetwork, ARankThatComputesHoldsUpOthersOnItsProcessorOnly) {
@@ -82,12 +94,12 @@ TEST(SimulatedNetwork, ARankThatComputesHoldsUpOthersOnItsProcessorOnly) {
         network.run([&](Communicator& communicator) {
             const Clock::time_point start = Clock::now();
             // In time of the processor: others may hold it up on this machine.
-            while (network.busy_seconds(communicator.rank()) < 0.3) {
+            while (seconds_of(Clock::worked()) < 0.3) {
             }
             static_cast<void>(communicator.receive(milliseconds(0)));
             longest = std::max(longest, seconds_since(start));
+            EXPECT_NEAR(seconds_of(Clock::worked()), 0.3, leeway);
         });
-        EXPECT_NEAR(network.busy_seconds(1), 0.3, leeway);
         EXPECT_NEAR(longest, processors == 1 ? 0.6 : 0.3, 0.15);
     }
 }

@@ -91,8 +91,8 @@ TEST(RunDirectory, IsFreeAgainAfterItsOwner) {
     EXPECT_NO_THROW(const EvolutionDirectory second(place.path(), 1));
 }
 
-TEST(RunDirectory, ThatCannotBeMadeIsAConfigError) {
-    EXPECT_THROW(const EvolutionDirectory directory("/proc/no/such/place", 1), ConfigError);
+TEST(RunDirectory, ThatCannotBeMadeIsAnOutputError) {
+    EXPECT_THROW(const EvolutionDirectory directory("/proc/no/such/place", 1), OutputError);
 }
 
 TEST(RunDirectory, RemovesWhatAKilledOwnerWasWriting) {

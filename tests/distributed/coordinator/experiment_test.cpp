@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cambrian/distributed/coordinator/generation_log.hpp"
+
 namespace cambrian::distributed {
 namespace {
 
@@ -41,6 +43,23 @@ TEST(RunIdentity, HoldsTheKeysOfTheConfig) {
 TEST(RunIdentity, ChangesWithDataAndFounderBehindAnEqualConfig) {
     EXPECT_NE(run_identity(experiment_with(1.0, 3)), run_identity(experiment_with(2.0, 3)));
     EXPECT_NE(run_identity(experiment_with(1.0, 3)), run_identity(experiment_with(1.0, 4)));
+}
+
+TEST(Formats, AreLoggedWhereAnyIslandOrFounderHasThem) {
+    Experiment experiment = experiment_with(1.0, 3);
+    EXPECT_FALSE(uses_formats(experiment));
+    experiment.variation.islands.resize(2);
+    EXPECT_FALSE(uses_formats(experiment));
+    experiment.variation.islands[1].mutation.dtype_rate = 0.1F;
+    EXPECT_TRUE(uses_formats(experiment));
+    experiment.variation.islands.clear();
+    evolve::Genome plain;
+    plain.blueprint = experiment.variation.founder;
+    evolve::Genome encoded = plain;
+    encoded.blueprint.head_formats.weights = Dtype::int8;
+    experiment.variation.initial =
+        std::make_shared<evolve::InitialNetworks>(std::vector{plain, encoded});
+    EXPECT_TRUE(uses_formats(experiment));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -264,12 +265,17 @@ TEST(Impostor, NoiseInSoundFramesChangesNoByte) {
     }
 }
 
+/// A rank that knows no round of this run asks for births.
+Request asks() {
+    return {1, std::numeric_limits<std::uint64_t>::max(), {}, {}};
+}
+
 /// Answers shards of founders with scores changed by `change`, until it hears the stop.
 /// @param state that it says it has come to; nothing: that of the order.
 void answer_falsely(Communicator& communicator, const Handshake& handshake,
                     const std::function<void(ShardScores&)>& change,
                     std::optional<Hash128> state = std::nullopt) {
-    send(communicator, 0, Request{1, 0, {}, {}});
+    send(communicator, 0, asks());
     send(communicator, 0, handshake);
     for (;;) {
         const auto message = communicator.receive(std::chrono::seconds(1));
@@ -351,9 +357,38 @@ TEST(Impostor, ThatComesToAnotherStateIsNotBelieved) {
                 testing::Contains(HasSubstr("do not count (it came to another state")));
 }
 
+TEST(Impostor, ThatAsksFromAnotherStateIsNotBelievedEither) {
+    const auto play = [](Communicator& communicator, const Handshake& handshake) {
+        send(communicator, 0, handshake);
+        send(communicator, 0, Request{1, 0, Hash128{1, 2}, {}});
+        send(communicator, 0, ShardFailure{0, "it has seen enough", true});
+    };
+    EXPECT_THAT(warnings_of_same_bytes(play),
+                testing::Contains(HasSubstr("do not count (it came to another state")));
+}
+
+TEST(Impostor, ThatAsksForWhatNeverWasGetsTheRest) {
+    std::optional<GenomeReply> reply;
+    const auto play = [&](Communicator& communicator, const Handshake& handshake) {
+        send(communicator, 0, GenomeRequest{{3, 1'000'000}});
+        send(communicator, 0, handshake);
+        while (const auto message = communicator.receive(std::chrono::seconds(10))) {
+            if (message->kind == MessageKind::genomes) {
+                reply = decode_message<GenomeReply>(message->payload, "the coordinator");
+                return;
+            }
+        }
+    };
+    static_cast<void>(warnings_of_same_bytes(play));
+    ASSERT_TRUE(reply);
+    ASSERT_EQ(reply->genomes.size(), 1U);
+    EXPECT_EQ(reply->genomes.front().origin, 3U);
+    EXPECT_THAT(reply->gone, testing::ElementsAre(1'000'000U));
+}
+
 TEST(Impostor, LosesTheDeviceAndLeavesTheRestToOthers) {
     const auto play = [](Communicator& communicator, const Handshake& handshake) {
-        send(communicator, 0, Request{1, 0, {}, {}});
+        send(communicator, 0, asks());
         send(communicator, 0, handshake);
         auto message = communicator.receive(std::chrono::seconds(10));
         while (message && message->kind == MessageKind::heartbeat) {
@@ -415,7 +450,7 @@ TEST(Worker, LeavesOneLeaseAfterTheCoordinatorFellSilent) {
     const auto backend = make_cpu_backend({});
     std::thread coordinator([&] {
         Communicator communicator = network.communicator(0);
-        send(communicator, 1, Heartbeat{});
+        send(communicator, 1, Heartbeat{{}, 1});
     });
     const std::atomic<int> interrupt{0};
     Communicator communicator = network.communicator(1);

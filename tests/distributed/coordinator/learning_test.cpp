@@ -1,13 +1,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
+#include "cambrian/distributed/communicator/simulated_network.hpp"
+#include "cambrian/distributed/coordinator/scheduler.hpp"
+#include "cambrian/distributed/protocol/handshake.hpp"
+#include "cambrian/distributed/worker/worker.hpp"
+#include "cambrian/engine/core/clock.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/tests/distributed/support/inheriting_backend.hpp"
 #include "cambrian/tests/distributed/support/run_support.hpp"
 
 // Runs whose individuals learn: where they do so changes no byte.
@@ -160,6 +170,216 @@ TEST(LearnedChampion, HasTheFitnessOfWhatItLearned) {
             EXPECT_NEAR(evaluator.evaluate(one, {}).front().fitness, best.fitness, 1e-6)
                 << kind << seed;
         }
+}
+
+/// It learns once more in each generation, from other rows: another network than the one that
+/// failed.
+TEST(LearnedChampion, IsTestedAgainWhereItLearnsAnew) {
+    const TemporaryDirectory place;
+    Experiment experiment = learning_experiment(LearningMode::baldwinian);
+    experiment.task =
+        solvable_task(experiment.task,
+                      {.candidate = -1e300, .phase = evolve::Phase::validation, .passes = 1e300});
+    experiment.reevaluate = Reevaluate::always;
+    experiment.population.elite_fraction = 0.5;
+    experiment.stop.generations = 12;
+    experiment.stop.solved = true;
+    experiment.directory = place.path();
+    bool stayed = false;
+    evolve::BirthId last = 0;
+    for (const GenerationReport& report : launch(experiment, {}).reporter.reports) {
+        EXPECT_EQ(report.tests.count, report.generation + 1);
+        stayed = stayed || (report.generation > 0 && report.tests.origin == last);
+        last = report.tests.origin;
+    }
+    EXPECT_TRUE(stayed) << "there was none to be tested again";
+}
+
+/// In virtual time: a backend on which the first allocation of who learns takes long.
+std::unique_ptr<InheritingBackend> slow_learner(std::chrono::seconds time) {
+    auto backend = make_inheriting_backend(1);
+    backend->before_allocation = [time, first = true](std::int64_t) mutable {
+        if (std::exchange(first, false)) Clock::sleep(time);
+    };
+    return backend;
+}
+
+/// What rank 1 hears while rank 0 learns for ten seconds, and how long it waited at most.
+struct Heard {
+    double longest = 0.0;
+    std::size_t genomes = 0;
+};
+/// @param request what rank 1 asks of rank 0 first; nothing: rank 0 has a champion learn.
+Heard heard_while_learning(const Experiment& experiment,
+                           const std::optional<GenomeRequest>& request) {
+    Heard heard;
+    SimulatedNetwork network(2, {});
+    network.run([&](Communicator& communicator) {
+        const Clock::time_point end = Clock::now() + std::chrono::seconds(14);
+        if (communicator.rank() == 1) {
+            const auto backend = make_inheriting_backend(1);
+            send(communicator, 0, introduce(experiment, *backend));
+            if (request) send(communicator, 0, *request);
+            while (Clock::now() < end) {
+                const Clock::time_point asked = Clock::now();
+                send(communicator, 0, Heartbeat{});
+                for (bool answered = false; !answered && Clock::now() < end;) {
+                    const auto message = communicator.receive(std::chrono::seconds(1));
+                    answered = message && message->kind == MessageKind::heartbeat;
+                    if (message && message->kind == MessageKind::genomes) {
+                        const auto reply = decode_message<GenomeReply>(message->payload, "rank 0");
+                        heard.genomes += reply.genomes.size();
+                    }
+                }
+                heard.longest = std::max(heard.longest, seconds_since(asked));
+                Clock::sleep(std::chrono::milliseconds(500));
+            }
+            return;
+        }
+        const auto backend = slow_learner(std::chrono::seconds(10));
+        RecordingReporter reporter;
+        const std::atomic<int> interrupt{0};
+        Ancestry ancestry;
+        Scheduler scheduler(communicator, *backend, experiment, ancestry, reporter, interrupt,
+                            Reign{1, 0});
+        const SharedStrategy founders = scheduler.follower().newest()->strategy;
+        ancestry.begin(founders, {});
+        scheduler.gather();
+        if (!request) {
+            const SharedIndividual first =
+                make_child(scheduler.variation(), founders->birth(0), {}, scheduler.genome_memory())
+                    .genome;
+            EXPECT_NE(*scheduler.grown(first, 0, 0), *first);
+        }
+        while (Clock::now() < end + std::chrono::seconds(1)) {
+            scheduler.listen();
+            Clock::sleep(std::chrono::milliseconds(1));
+        }
+    });
+    return heard;
+}
+
+TEST(SlowLearning, OfAChampionLeavesNobodyWithoutAnAnswer) {
+    const Heard heard =
+        heard_while_learning(learning_experiment(LearningMode::baldwinian), std::nullopt);
+    EXPECT_LT(heard.longest, 5.0);
+}
+
+TEST(SlowLearning, OfGenomesThatWereLostLeavesNobodyWithoutAnAnswer) {
+    const Heard heard =
+        heard_while_learning(learning_experiment(LearningMode::lamarckian), GenomeRequest{{3, 5}});
+    EXPECT_LT(heard.longest, 5.0);
+    EXPECT_EQ(heard.genomes, 2U);
+}
+
+/// Rank 1: lives, and gives a genome eight seconds after it was asked for it.
+void give_late(Communicator& communicator, const Experiment& experiment) {
+    const auto backend = make_inheriting_backend(1);
+    send(communicator, 0, introduce(experiment, *backend));
+    std::optional<evolve::BirthId> wanted;
+    Clock::time_point asked;
+    for (;;) {
+        const auto message = communicator.receive(std::chrono::seconds(1));
+        if (message && message->kind == MessageKind::stop) return;
+        if (message && message->kind == MessageKind::genome_request) {
+            wanted = decode_message<GenomeRequest>(message->payload, "rank 0").origins.front();
+            asked = Clock::now();
+        }
+        send(communicator, 0, Heartbeat{});
+        if (wanted && seconds_since(asked) > 8.0) {
+            const evolve::Individual genome(
+                evolve::Variation(experiment.seed, experiment.variation)
+                    .materialise({*wanted, evolve::Recipe::sample, {}}, {})
+                    .genome);
+            send(communicator, 0,
+                 GenomeReply{
+                     {evolve::encode(*genome.structure)}, {{*wanted, 0, genome.weights}}, {}});
+            wanted.reset();
+        }
+        Clock::sleep(std::chrono::milliseconds(500));
+    }
+}
+
+TEST(SlowLearning, IsNotRepeatedWhereARankThatLivesHasTheGenome) {
+    const Experiment experiment = learning_experiment(LearningMode::lamarckian);
+    SimulatedNetwork network(2, {});
+    network.run([&](Communicator& communicator) {
+        if (communicator.rank() == 1) {
+            give_late(communicator, experiment);
+            return;
+        }
+        const auto backend = make_inheriting_backend(1);
+        RecordingReporter reporter;
+        const std::atomic<int> interrupt{0};
+        Ancestry ancestry;
+        Scheduler scheduler(communicator, *backend, experiment, ancestry, reporter, interrupt,
+                            Reign{1, 0});
+        const SharedStrategy founders = scheduler.follower().newest()->strategy;
+        evolve::Scores scores(founders->births());
+        for (std::size_t i = 0; i < scores.size(); ++i) {
+            scores.fitness[i] = static_cast<double>(i);
+            scores.status[i] = evolve::Status::ok;
+        }
+        const SharedStrategy second =
+            founders->apply(founders->decide(scores, scheduler.threads()));
+        ancestry.begin(founders, {});
+        ancestry.add(second);
+        static_cast<void>(scheduler.follower().load(
+            second->save(), std::vector<std::uint32_t>(second->parent_pool().size(), 1)));
+        scheduler.gather();
+        bool learned = false;
+        backend->before_allocation = [&](std::int64_t) { learned = true; };
+        EXPECT_TRUE(scheduler.member_genome(0));
+        EXPECT_FALSE(learned);
+    });
+}
+
+/// All that was learned since the first checkpoint is learned once more before the run goes on.
+TEST(SlowLearning, BeforeAResumeIsWaitedForByAllRanks) {
+    const TemporaryDirectory place;
+    Experiment experiment = learning_experiment(LearningMode::lamarckian);
+    experiment.checkpoint.every = 1000;
+    experiment.distribution.lease_seconds = 4.0;
+    experiment.directory = place.path() / "whole";
+    const auto run = [&](Communicator& communicator, Backend& backend, Start start,
+                         Reporter& reporter) {
+        const std::atomic<int> interrupt{0};
+        static_cast<void>(
+            run_coordinator(communicator, backend, experiment, start, reporter, interrupt));
+    };
+    const auto run_alone = [&] {
+        const auto backend = make_inheriting_backend(1);
+        Communicator alone = make_local_communicator();
+        RecordingReporter reporter;
+        run(alone, *backend, Start::fresh, reporter);
+    };
+    run_alone();
+    const std::string expected = results_of(experiment.directory);
+    experiment.directory = place.path() / "run";
+    experiment.stop.generations = 4;
+    run_alone();
+    std::filesystem::remove(experiment.directory /
+                            "checkpoint.cmb");  // The one of the start stays.
+    experiment.stop.generations = 8;
+    WorkerLimits limits;
+    limits.first_contact_seconds = 3.0;
+    std::uint64_t evaluated = 0;
+    SimulatedNetwork network(2, {});
+    network.run([&](Communicator& communicator) {
+        if (communicator.rank() == 1) {
+            const auto backend = make_inheriting_backend(1);
+            const std::atomic<int> interrupt{0};
+            evaluated = run_worker(communicator, *backend, experiment, interrupt, limits);
+            return;
+        }
+        const auto backend = slow_learner(std::chrono::seconds(10));
+        RecordingReporter reporter;
+        run(communicator, *backend, Start::resume, reporter);
+        EXPECT_EQ(reporter.first_generation, 4U);
+        EXPECT_THAT(reporter.ranks, testing::Contains(HasSubstr("rank 1 on")));
+    });
+    EXPECT_GT(evaluated, 0U);
+    EXPECT_EQ(expected, results_of(experiment.directory));
 }
 
 TEST(LearningSettings, WhatIsLearnedElsewhereCannotBeMadeHere) {

@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
@@ -50,6 +53,7 @@ TEST(Price, IsPartOfTheTrainFitnessAlone) {
     EXPECT_EQ(file.fitness, fitness(evolve::Phase::train) -
                                 (0.125 * static_cast<double>(structure.stored_bytes()) +
                                  0.25 * static_cast<double>(structure.products())));
+    EXPECT_EQ(result.best_price, price_of(experiment, structure));
     ASSERT_TRUE(file.validated);
     EXPECT_EQ(*file.validated, fitness(evolve::Phase::validation));
     EXPECT_EQ(result.best_validated, file.validated);
@@ -82,6 +86,27 @@ TEST(Price, FormatsAndProductsChangeNoByteByRanksOrInterrupts) {
     experiment.stop.generations = end;
     static_cast<void>(launch(experiment, {.ranks = 3, .start = Start::resume}));
     EXPECT_EQ(results_of(experiment.directory), expected);
+}
+
+TEST(Price, LinesHaveTheirColumnsWhereNobodyHasAFitness) {
+    const TemporaryDirectory place;
+    Experiment experiment = callback_experiment(
+        place.path() / "run", evolve::make_callback_task(2, 1, [](evolve::Population& population) {
+            return std::vector<double>(population.size(), std::nan(""));
+        }));
+    experiment.selection.bytes_weight = 0.125;
+    experiment.selection.products_weight = 0.25;
+    EXPECT_FALSE(launch(experiment, {}).result.best_fitness);
+    std::istringstream lines(text_of(experiment.directory / "generations.csv"));
+    std::string header;
+    std::getline(lines, header);
+    EXPECT_THAT(header, HasSubstr("parameters,bytes,products,env_steps"));
+    const auto commas = [](const std::string& line) { return std::ranges::count(line, ','); };
+    std::uint64_t generations = 0;
+    for (std::string line; std::getline(lines, line); ++generations) {
+        EXPECT_EQ(commas(line), commas(header)) << line;
+    }
+    EXPECT_EQ(generations, experiment.stop.generations);
 }
 
 TEST(Price, DoesNotKeepARunFromBeingSolved) {

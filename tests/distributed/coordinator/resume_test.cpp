@@ -11,6 +11,7 @@
 #include "cambrian/distributed/coordinator/checkpoint.hpp"
 #include "cambrian/distributed/coordinator/evolution_directory.hpp"
 #include "cambrian/distributed/coordinator/generation_log.hpp"
+#include "cambrian/distributed/coordinator/journal.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
@@ -304,6 +305,59 @@ TEST(Resume, JournalOfAnotherRunIsNotFollowed) {
                   fs::copy_options::overwrite_existing);
     experiment.stop.generations = end;
     static_cast<void>(launch(experiment, {.start = Start::resume}));
+    EXPECT_EQ(expected, results_of(experiment.directory));
+}
+
+/// Runs an experiment; what a kill in generation 5 leaves of it goes into another directory.
+void run_and_kill(const Experiment& experiment, const fs::path& killed) {
+    Launch settings{};
+    settings.on_generation = [&](RecordedNetwork&, const GenerationReport& report) {
+        if (report.generation == 5) {
+            copy_running(experiment.directory, killed);
+        }
+    };
+    static_cast<void>(launch(experiment, settings));
+}
+
+TEST(Resume, EntriesOfTheJournalCountAsFarAsTheirLinesAreThere) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "whole");
+    experiment.checkpoint.every = 0;
+    run_and_kill(experiment, place.path() / "killed");
+    const std::string expected = results_of(experiment.directory);
+    const std::vector<JournalEntry> entries = Journal::read(place.path() / "killed", 0);
+    ASSERT_GT(entries.size(), 4U);
+    for (std::size_t sound = 0; sound <= entries.size(); ++sound) {
+        experiment.directory = place.path() / std::to_string(sound);
+        fs::copy(place.path() / "killed", experiment.directory, fs::copy_options::recursive);
+        if (sound < entries.size()) {
+            const std::uint64_t end = entries[sound].logs[GenerationLog::individuals_at];
+            fs::resize_file(experiment.directory / individuals_name, end - 1);
+        }
+        const Launched resumed = launch(experiment, {.start = Start::resume});
+        EXPECT_EQ(resumed.reporter.first_generation, sound);
+        EXPECT_EQ(expected, results_of(experiment.directory));
+    }
+}
+
+TEST(Resume, LogsAreCutToThatPartOfTheJournalThatIsFollowed) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment({});
+    experiment.checkpoint.every = 0;
+    const std::string expected = uninterrupted(experiment, place.path() / "whole");
+    experiment.directory = place.path() / "run";
+    const fs::path killed = place.path() / "killed";
+    run_and_kill(experiment, killed);
+    std::vector<JournalEntry> entries = Journal::read(killed, 0);
+    ASSERT_GT(entries.size(), 3U);
+    entries[2].digest.low ^= 1U;  // As if it were another run's, with all that follows.
+    Journal journal(killed, 0);
+    for (const JournalEntry& entry : entries) {
+        journal.append(entry);
+    }
+    experiment.directory = killed;
+    const Launched resumed = launch(experiment, {.start = Start::resume});
+    EXPECT_EQ(resumed.reporter.first_generation, 2U);
     EXPECT_EQ(expected, results_of(experiment.directory));
 }
 

@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::ThrowsMessage;
 
 nlohmann::json status_of(const fs::path& directory) {
@@ -43,6 +44,20 @@ void replace_in(const fs::path& path, const std::string& from, const std::string
         text.replace(at, from.size(), to);
     }
     std::ofstream(path, std::ios::binary) << text;
+}
+
+TEST(Timings, HaveNoRowOfARankThatDidNothing) {
+    const TemporaryDirectory place;
+    {
+        GenerationLog log(place.path(), {}, std::nullopt, {.individuals = LoggedIndividuals::none});
+        ShardCost busy;
+        busy.fetched = 3;
+        GenerationReport report;
+        report.generation = 7;
+        log.append(report, {}, std::vector<RankSeconds>{{0, busy}, {1, {}}, {2, busy}});
+    }
+    EXPECT_THAT(text_of(place.path() / "timings.csv"),
+                testing::MatchesRegex("generation,[^\n]*\n7,0,[^\n]*,3,0\n7,2,[^\n]*,3,0\n"));
 }
 
 TEST(StatusFile, ReadsBackAsItWasWritten) {
@@ -76,6 +91,44 @@ TEST(StatusFile, ReadsBackAsItWasWritten) {
         EXPECT_THAT([&] { static_cast<void>(read_status_file(path)); },
                     ThrowsMessage<InputError>(HasSubstr("status.json")))
             << bad;
+    }
+}
+
+TEST(StatusFile, ThatSaysNonsenseIsRefused) {
+    const TemporaryDirectory place;
+    const fs::path path = place.path() / "status.json";
+    const nlohmann::json right = {{"state", "failed"},
+                                  {"exit_code", 255},
+                                  {"generation", 3},
+                                  {"best", "-inf"},
+                                  {"reason", "a\u001b[2J\u009bb"}};
+    std::ofstream(path) << right;
+    EXPECT_EQ(read_status_file(path)->exit_code, 255);
+    EXPECT_EQ(read_status_file(path)->reason, "a?[2J?b") << "it must not steer a terminal";
+    for (const auto& [key, value] : std::vector<std::pair<std::string, nlohmann::json>>{
+             {"state", "flying"},
+             {"state", nullptr},
+             {"exit_code", 256},
+             {"exit_code", -1},
+             {"exit_code", 1.5},
+             {"generation", -1},
+             {"generation", 2.5},
+             {"generation", nullptr},
+             {"best", "0.5"},
+             {"best", "best"},
+             {"best", true},
+             {"solved", 1},
+             {"reason", 7},
+             {"champion_tests", -1},
+             {"journal_bytes_per_generation", "inf"},
+             {"journal_bytes_per_generation", -1},
+             {"individuals_bytes_per_generation", 1e300}}) {
+        nlohmann::json wrong = right;
+        wrong[key] = value;
+        std::ofstream(path) << wrong;
+        EXPECT_THAT([&] { static_cast<void>(read_status_file(path)); },
+                    ThrowsMessage<InputError>(HasSubstr("says no status (\"" + key + "\" is ")))
+            << value;
     }
 }
 
@@ -214,6 +267,15 @@ TEST(RunDirectory, FollowsNoLink) {
     }
 }
 
+TEST(RunDirectory, ACircleOfLinksOnTheWayIsNotTheFile) {
+    const TemporaryDirectory place;
+    fs::create_symlink("there", place.path() / "here");
+    fs::create_symlink("here", place.path() / "there");
+    EXPECT_THAT([&] { static_cast<void>(holder_of_run(place.path() / "here")); },
+                ThrowsMessage<InputError>(AllOf(HasSubstr("lock cannot be opened ("),
+                                                Not(HasSubstr("it is a symbolic link")))));
+}
+
 TEST(RunDirectory, RefusesToLoseWhatARunLeft) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment(place.path() / "run");
@@ -280,6 +342,12 @@ TEST(Resume, EditedLogsAreRefused) {
     replace_in(experiment.directory / "generations.csv", "\n1,", "\n7,");
     EXPECT_THAT([&] { static_cast<void>(launch(experiment, {.start = Start::resume})); },
                 ThrowsMessage<InputError>(HasSubstr("generations.csv")));
+    // No older checkpoint helps where a log cannot be read.
+    fs::remove(experiment.directory / "generations.csv");
+    fs::create_symlink(original / "generations.csv", experiment.directory / "generations.csv");
+    EXPECT_THAT([&] { static_cast<void>(launch(experiment, {.start = Start::resume})); },
+                ThrowsMessage<InputError>(AllOf(HasSubstr("generations.csv cannot be opened"),
+                                                HasSubstr("it is a symbolic link"))));
 }
 
 TEST(Resume, SaysHowTheRunBeforeEnded) {

@@ -115,6 +115,21 @@ TEST(Solved, NetworkThatFailedIsNotTestedAgainWhereNothingIsDrawn) {
     EXPECT_LT(improvements, 40U);
 }
 
+TEST(Solved, NetworkThatFailedIsNotTestedAgainInAWorldWithOneStart) {
+    const TemporaryDirectory place;
+    const std::shared_ptr<const evolve::Task> task = evolve::standard_tasks().make(
+        nlohmann::json::parse(R"({"type": "double_pole", "hold_steps": 200})"), {});
+    Experiment experiment = callback_experiment(
+        place.path() / "run",
+        solvable_task(task, {.candidate = any_fitness, .phase = Phase::champion, .passes = 1e300}));
+    experiment.stop.generations = 20;
+    experiment.stop.solved = true;
+    const RunResult result = launch(experiment, {}).result;
+    EXPECT_EQ(result.last.generation, 19U);
+    EXPECT_GT(result.last.tests.count, 0U);
+    EXPECT_LT(result.last.tests.count, 20U);
+}
+
 TEST(Solved, EveryBirthMayBeACandidate) {
     const TemporaryDirectory place;
     Experiment experiment = fixed_test(place.path() / "run", any_fitness, 1e300);

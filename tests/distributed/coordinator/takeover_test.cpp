@@ -13,6 +13,7 @@
 #include "cambrian/distributed/coordinator/succession.hpp"
 #include "cambrian/distributed/protocol/message.hpp"
 #include "cambrian/distributed/worker/worker.hpp"
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/evolve/runs/run_status.hpp"
 #include "cambrian/tests/distributed/support/run_support.hpp"
@@ -152,6 +153,22 @@ TEST(Takeover, TestsOfChampionsAreFollowed) {
     EXPECT_EQ(expected, results_of(experiment.directory));
 }
 
+TEST(Takeover, ValidationsOfABestThatDiesAreFollowed) {
+    const TemporaryDirectory place;
+    Experiment experiment = restarting_experiment(place.path() / "whole");
+    experiment.distribution.lease_seconds = 0.4;
+    std::uint64_t validated = 0;
+    for (const GenerationReport& report : launch(experiment, {}).reporter.reports) {
+        validated = report.validated ? report.generation : validated;
+    }
+    ASSERT_GT(validated, 0U);
+    const std::string expected = results_of(experiment.directory);
+    experiment.directory = place.path() / "killed";
+    const Ended ended = run(experiment, {4, {validated - 1, validated}});
+    EXPECT_EQ(ended.coordinators.size(), 3U);
+    EXPECT_EQ(expected, results_of(experiment.directory));
+}
+
 TEST(Takeover, LastRankGoesOnAlone) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment(place.path() / "run");
@@ -180,12 +197,15 @@ TEST(Takeover, IsLeftToOthersWhereTheLockMeansNothing) {
     const Reign former{1, 0, {}};
     // The lock is free, and would be taken by a rank that believes in it. Those that do may find
     // it in other hands for two turns of each.
+    const CoordinatorLost lost("it is silent", former, false);
     const auto begin = std::chrono::steady_clock::now();
-    EXPECT_FALSE(await_other_successor(place.path(), worker, former, interrupt, 0.2));
+    EXPECT_THROW(
+        static_cast<void>(await_other_successor(place.path(), worker, lost, interrupt, 0.2)),
+        CoordinatorLost);
     EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(800));
     EXPECT_FALSE(read_reign(place.path()));
     write_reign(place.path(), {2, 0, {1}});
-    EXPECT_EQ(await_other_successor(place.path(), worker, former, interrupt, 0.2)->epoch, 2U);
+    EXPECT_EQ(await_other_successor(place.path(), worker, lost, interrupt, 0.2)->epoch, 2U);
 }
 
 TEST(Takeover, CoordinatorThatWakesLateWritesNothing) {
@@ -223,6 +243,57 @@ TEST(Takeover, CoordinatorThatWakesLateWritesNothing) {
     for (const RecordedNetwork::Record& record : network.records()) {
         EXPECT_NE(record.kind, MessageKind::stop);
     }
+}
+
+/// What a run of two ranks that rank 0 coordinates ends with where it was overtaken, and nobody was
+/// told to stop. Rank 1 never speaks.
+std::string deposed_with(const Experiment& experiment, const Reign& reign,
+                         RecordingReporter& reporter) {
+    RecordedNetwork network(2);
+    Communicator communicator = network.communicator(0);
+    const auto backend = make_cpu_backend({.threads = 1});
+    const std::atomic<int> interrupt{0};
+    std::string text;
+    try {
+        static_cast<void>(run_coordinator(communicator, *backend, experiment, Start::proceed,
+                                          reporter, interrupt, reign));
+    } catch (const Deposed& error) {
+        text = error.what();
+    }
+    for (const RecordedNetwork::Record& record : network.records()) {
+        EXPECT_NE(record.kind, MessageKind::stop);
+    }
+    return text;
+}
+
+TEST(Takeover, SuccessorThatWasOvertakenOnItsWayLeavesTheRunAlone) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.distribution.lease_seconds = 0.2;
+    std::filesystem::create_directory(experiment.directory);
+    std::optional<RunLock> others(std::in_place, experiment.directory);
+    write_reign(experiment.directory, {3, 1, {2, 0}});
+    // While the other one coordinates, and after it has ended.
+    for (const bool held : {true, false}) {
+        if (!held) others.reset();
+        RecordingReporter reporter;
+        const auto begin = std::chrono::steady_clock::now();
+        EXPECT_THAT(deposed_with(experiment, {2, 0, {2}}, reporter), HasSubstr("rank 1 has taken"));
+        EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+        EXPECT_FALSE(std::filesystem::exists(experiment.directory / "status.json"));
+    }
+}
+
+TEST(Takeover, CoordinatorThatFailsOnceItWasOvertakenLeavesTheRunAlone) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.distribution.lease_seconds = 0.2;
+    RecordingReporter reporter;
+    reporter.on_generation = [&](const GenerationReport&) {
+        write_reign(experiment.directory, {9, 1, {0}});
+        throw InputError("the other one has swept away what this one was writing");
+    };
+    EXPECT_THAT(deposed_with(experiment, {}, reporter), HasSubstr("in epoch 9, this was 1"));
 }
 
 TEST(Succession, WhoseDirectoryIsAnotherOneWritesNothing) {
@@ -404,6 +475,27 @@ TEST(Succession, CoordinatorThatSpeaksAgainGoesOn) {
               former);
 }
 
+TEST(Succession, WhoHearsThatTheRunIsOverWaitsForNobody) {
+    const TemporaryDirectory place;
+    const RunLock lock(place.path());
+    const Reign former{4, 0, {}};
+    write_reign(place.path(), former);
+    const std::atomic<int> interrupt{0};
+    for (const bool excludes : {true, false}) {
+        RecordedNetwork network(2);
+        Communicator coordinator = network.communicator(0);
+        send(coordinator, 1, Stop{"the run has ended"});
+        Communicator communicator = network.communicator(1);
+        const auto next =
+            excludes
+                ? await_successor(place.path(), communicator, former, interrupt, [](const auto&) {})
+                : await_other_successor(place.path(), communicator,
+                                        CoordinatorLost("it is silent", former, false), interrupt,
+                                        0.1);
+        EXPECT_EQ(next, std::nullopt);
+    }
+}
+
 TEST(Succession, NobodyFollowsWhoIsOfAnotherJob) {
     const TemporaryDirectory place;
     RecordedNetwork network(3);
@@ -415,7 +507,9 @@ TEST(Succession, NobodyFollowsWhoIsOfAnotherJob) {
         return lock_excludes
                    ? await_successor(
                          place.path(), communicator, former, interrupt, [](const auto&) {}, true)
-                   : await_other_successor(place.path(), communicator, former, interrupt, 0.1);
+                   : await_other_successor(place.path(), communicator,
+                                           CoordinatorLost("it is silent", former, false),
+                                           interrupt, 0.1);
     };
     for (const bool excludes : {true, false}) {
         // A job that began since, and one of it that has followed its own dead.

@@ -323,6 +323,54 @@ TEST_F(FollowerTest, JumpsToAStateAndKeepsWhatLives) {
     EXPECT_GT(kept, 0U);
 }
 
+TEST_F(FollowerTest, NothingThatAnotherStateMadeCountsAfterAJump) {
+    const auto decision = [this](double sign) {
+        evolve::Scores scores(all->round()->strategy->births());
+        for (std::size_t i = 0; i < scores.size(); ++i) {
+            scores.fitness[i] = sign * static_cast<double>(i);
+            scores.status[i] = evolve::Status::ok;
+        }
+        return all->round()->strategy->decide(scores, threads);
+    };
+    const evolve::Decision right = decision(1.0);
+    Follower& diverged = *followers[0];
+    static_cast<void>(diverged.apply({0, decision(-1.0), {{60, 0}}}));
+    const SharedRound other = diverged.round();
+    static_cast<void>(all->apply({0, right, {{60, 0}}}));
+    const auto jump = [&] { return diverged.load(all->round()->strategy->save(), all->holders()); };
+    const auto children = [] {
+        return PoolGenomes(3, std::make_shared<const evolve::Individual>());
+    };
+    const auto kept = [&](std::size_t index) {
+        return diverged.child(diverged.round()->order[index]) != nullptr;
+    };
+    diverged.keep(*other, {0, 3}, children());
+    EXPECT_FALSE(diverged.contradicts(*other));
+    static_cast<void>(jump());
+    EXPECT_TRUE(diverged.contradicts(*other));
+    EXPECT_FALSE(diverged.contradicts(*diverged.round()));
+    diverged.keep(*other, {3, 6}, children());  // Of a shard that had begun before.
+    for (std::uint64_t position = 0; position < 60; ++position) {
+        EXPECT_EQ(diverged.child(position), nullptr);
+    }
+    diverged.keep(*diverged.round(), {0, 3}, children());
+    static_cast<void>(jump());
+    EXPECT_TRUE(kept(2));
+    EXPECT_FALSE(kept(3));
+}
+
+TEST_F(FollowerTest, ALearnedParentIsKeptForTheNextWhoAsks) {
+    static_cast<void>(advance(0));
+    const Round& round = *all->round();
+    Follower late(make_strategy(experiment), {false, ranks}, variation, memory, threads);
+    late.load(round.strategy->save(), std::vector(round.holders));
+    const evolve::BirthId origin = round.strategy->parent_pool()[1].origin;
+    EXPECT_EQ(late.find(origin), nullptr);
+    late.fill(origin, parent(*all, 1));
+    late.fill(1'000'000, parent(*all, 1));  // Of no open round.
+    EXPECT_EQ(late.find(origin), parent(*all, 1));
+}
+
 TEST_F(FollowerTest, FewChildrenOfManyBirthsAreFoundAndBecomeParents) {
     static_cast<void>(advance(0));
     const SharedRound round = all->round();
@@ -422,7 +470,9 @@ TEST_F(FollowerTest, AncestryMakesWhateverWasBornOnTheWay) {
     ASSERT_EQ(made.size(), born.size());
     for (const auto& [origin, genome] : made) {
         EXPECT_EQ(*genome, born.at(origin)) << origin;
+        EXPECT_TRUE(ancestry.knows(origin)) << origin;
     }
+    EXPECT_FALSE(ancestry.knows(1'000'000));
     EXPECT_THAT(
         [&] {
             static_cast<void>(

@@ -71,6 +71,7 @@ class LateProgram final : public Program {
     [[nodiscard]] std::int64_t peak_bytes(std::int64_t population) const override {
         return own_->peak_bytes(population);
     }
+    [[nodiscard]] std::int64_t max_population() const override { return own_->max_population(); }
 
   private:
     Queue& queue_;

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include <cmath>
 #include <exception>
 #include <fstream>
 #include <mutex>
@@ -68,6 +69,7 @@ class WatchedTask : public evolve::Task {
         return task_->draws(phase, seed, round);
     }
     std::optional<evolve::SolvedTest> solved() const override { return task_->solved(); }
+    const evolve::Learning* learning() const override { return task_->learning(); }
     evolve::Objective build(const evolve::ObjectiveContext& context,
                             evolve::Phase phase) const override {
         return task_->build(context, phase);
@@ -202,6 +204,25 @@ Experiment changing_experiment(const std::filesystem::path& directory) {
     Experiment experiment = callback_experiment(directory, sum_task());
     experiment.changes = {{3, sum_task(-1.0), "down"}, {5, sum_task(), "up"}};
     experiment.stop.generations = 8;
+    return experiment;
+}
+
+Experiment restarting_experiment(const std::filesystem::path& directory) {
+    const evolve::TaskSignature signature{.observations = 2, .outputs = 1, .validates = true};
+    Experiment experiment = callback_experiment(
+        directory,
+        evolve::make_simulator_task(
+            "near", signature, [](evolve::Population& population, const evolve::HostRound&) {
+                const std::vector<float> row{0.5F, -1.0F};
+                std::vector<double> fitness;
+                for (const float output : population.outputs(row, 1)) {
+                    fitness.push_back(-std::abs(static_cast<double>(output) - 0.3));
+                }
+                return fitness;
+            }));
+    experiment.selection.restart_after = 1;
+    experiment.validation.every = 0;
+    experiment.stop.generations = 12;
     return experiment;
 }
 

@@ -57,6 +57,9 @@ class RecordingReporter final : public Reporter {
 [[nodiscard]] std::shared_ptr<const evolve::Task> sum_task(double sign = 1.0);
 /// What is good in generations 0 to 2 is bad in 3 and 4, and good again in 5 to 7.
 [[nodiscard]] Experiment changing_experiment(const std::filesystem::path& directory);
+/// A generation without a new best is followed by founders. Validation gives the fitness once more,
+/// and is due only at the end.
+[[nodiscard]] Experiment restarting_experiment(const std::filesystem::path& directory);
 /// cart_pole whose pushes change their direction, with validation.
 [[nodiscard]] Experiment changing_cart_pole(const std::filesystem::path& directory);
 

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <latch>
+#include <semaphore>
 #include <thread>
 
 #include "cambrian/distributed/generation/first_shares.hpp"
@@ -27,12 +29,13 @@ evolve::Genome founder(const Experiment& experiment, evolve::BirthId id) {
 }
 
 /// What the strategy decides when the last founder is the best.
-evolve::Decision decision_of_founders(const Experiment& experiment) {
+/// @param sign -1: the first one is.
+evolve::Decision decision_of_founders(const Experiment& experiment, double sign = 1.0) {
     ThreadPool threads(1);
     const SharedStrategy founders = make_strategy(experiment);
     evolve::Scores scores(founders->births());
     for (std::size_t i = 0; i < scores.size(); ++i) {
-        scores.fitness[i] = static_cast<double>(i);
+        scores.fitness[i] = sign * static_cast<double>(i);
         scores.status[i] = evolve::Status::ok;
     }
     return founders->decide(scores, threads);
@@ -216,6 +219,58 @@ TEST_F(WorkerTest, AnswersThatNobodyCanUseAreIgnored) {
     coordinator.say(MessageKind::genomes, std::vector<std::byte>(64, std::byte{0x5A}));
     coordinator.say(right);
     expect_result(coordinator, one);
+}
+
+TEST_F(WorkerTest, TakesWhatItWaitsForOutOfAnAnswerThatTellsMore) {
+    PlayedCoordinator coordinator(experiment_);
+    GenomeReply reply = answer_to(begin(coordinator));
+    // Another rank has given these by now.
+    const GenomeReply more = answer_to(GenomeRequest{{0}});
+    reply.genomes.insert(reply.genomes.begin(), {0, 0, more.genomes[0].weights});
+    reply.structures.insert(reply.structures.begin(), more.structures[0]);
+    for (std::size_t i = 1; i < reply.genomes.size(); ++i) ++reply.genomes[i].structure;
+    reply.genomes.push_back(reply.genomes[1]);
+    reply.gone = {1, reply.genomes[1].origin};
+    coordinator.say(reply);
+    expect_result(coordinator, one);
+}
+
+TEST_F(WorkerTest, ADamagedChildFailsTheShard) {
+    PlayedCoordinator coordinator(experiment_);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    ShardOrder order = order_of(*round_, one);
+    order.children = {{std::vector<std::byte>(64, std::byte{0x5A}), 0}};
+    coordinator.say(order);
+    const auto failure = coordinator.hear<ShardFailure>();
+    ASSERT_TRUE(failure);
+    EXPECT_EQ(failure->shard, one);
+    EXPECT_FALSE(failure->leaving);
+    EXPECT_EQ(coordinator.hear<Request>()->room, 1U);
+    // It holds the shard no more: it takes it once again.
+    coordinator.say(order_of(*round_, one));
+    coordinator.say(answer_to(*coordinator.hear<GenomeRequest>()));
+    expect_result(coordinator, one);
+}
+
+TEST_F(WorkerTest, DoesTheOrdersAfterOneThatItRefuses) {
+    round_ = second_round(experiment_, 1);
+    PlayedCoordinator coordinator(experiment_);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    // They are here before what leads to their round.
+    for (const std::uint64_t shard : {one, two}) {
+        ShardOrder order = order_of(*round_, shard);
+        order.state.reset();
+        order.generation = 1;
+        order.end = shard == one ? round_->order.size() + 1 : 1;
+        coordinator.say(order);
+    }
+    const auto births = static_cast<std::uint32_t>(round_->strategy->births());
+    coordinator.say_as_third(
+        RoundEnd{0, {0, decision_of_founders(experiment_), {{births, 1}}}, {1}});
+    const auto refusal = coordinator.hear<Request>();
+    ASSERT_TRUE(refusal);
+    EXPECT_THAT(refusal->results, testing::IsEmpty());
+    expect_result(coordinator, two);
 }
 
 TEST_F(WorkerTest, AGenomeThatIsGoneEndsTheWaitWithoutAFailure) {
@@ -471,6 +526,56 @@ TEST_F(WorkerTest, AsksTheCoordinatorForARoundThatNobodyTellsIt) {
     coordinator.say(answer);
     coordinator.say(answer_to(*coordinator.hear<GenomeRequest>()));
     expect_result(coordinator, one);
+}
+
+TEST_F(WorkerTest, ScoresOfAnotherStateDoNotCountAfterTheRightOne) {
+    std::counting_semaphore<> begun{0};
+    std::latch go{1};
+    experiment_.task = watched_task(sum_task(), [&](std::uint64_t) {
+        begun.release();
+        go.wait();
+    });
+    const auto births = static_cast<std::uint32_t>(round_->strategy->births());
+    const Record other{0, decision_of_founders(experiment_, -1.0), {{births, 1}}};
+    PlayedCoordinator coordinator(experiment_);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    coordinator.say_as_third(RoundEnd{0, other, {1}, {{1, 0}}});
+    // Its first share, of births that nobody means.
+    EXPECT_TRUE(begun.try_acquire_for(std::chrono::seconds(10)));
+    ShardOrder order = order_of(*round_, two);
+    order.generation = 1;
+    const ShardOrder with_state = order;
+    order.state.reset();
+    coordinator.say(order);
+    const auto asked = coordinator.hear<Request>();
+    EXPECT_NE(asked ? asked->digest : round_->digest, round_->digest);
+    coordinator.say(with_state);
+    const auto lacked = coordinator.hear<GenomeRequest>();
+    EXPECT_TRUE(lacked) << "it has not come to the right state";
+    go.count_down();
+    const auto request = coordinator.hear<Request>();
+    ASSERT_TRUE(request && lacked);
+    EXPECT_EQ(request->digest, round_->digest);
+    EXPECT_EQ(request->room, 1U);
+    EXPECT_TRUE(request->results.empty());
+    coordinator.say(answer_to(*lacked));
+    expect_result(coordinator, two);
+}
+
+TEST_F(WorkerTest, TellsWhoCoordinatesThatItTakesNoPart) {
+    experiment_.reevaluate = Reevaluate::always;
+    experiment_.steady_state.window = 2;  // No strategy can be made of both.
+    RecordedNetwork network(3);
+    Communicator communicator = network.communicator(2);
+    const auto backend = make_cpu_backend({});
+    const std::atomic<int> interrupt{0};
+    const Reign reign{2, 1, {0}};
+    EXPECT_THROW(static_cast<void>(run_worker(communicator, *backend, experiment_, interrupt,
+                                              WorkerLimits{}, reign)),
+                 ConfigError);
+    ASSERT_EQ(network.records().size(), 1U);
+    EXPECT_EQ(network.records()[0].kind, MessageKind::shard_failed);
+    EXPECT_EQ(network.records()[0].target, reign.rank);
 }
 
 TEST_F(WorkerTest, LeavesWhenItComesToAnotherState) {

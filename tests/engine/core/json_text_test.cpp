@@ -120,6 +120,7 @@ TEST(Shortened, ShowsWhatCanBeShown) {
     EXPECT_EQ(shortened("plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x8c\x8d"),
               "plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x8c\x8d");
     EXPECT_EQ(shortened("a\nb\x1b[0m\x7f"), "a?b?[0m?");
+    EXPECT_EQ(shortened("\xc2\x80-\xc2\x9f-\xc2\xa0"), "?-?-\xc2\xa0");
     EXPECT_EQ(shortened("\xff\xc3 \xed\xa0\x80 \xc0\x80"), "?? ??? ??");
     EXPECT_EQ(shortened(std::string(200, 'x')), std::string(200, 'x'));
     EXPECT_EQ(shortened(std::string(201, 'x')), std::string(200, 'x') + "...");

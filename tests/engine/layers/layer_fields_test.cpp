@@ -111,6 +111,7 @@ TEST(LayerFieldsRefused, OutOfRange) {
         {R"({"type": "softmax", "alpha": 1.001})", {3}, "alpha"},
         {R"({"type": "softmax", "temperature": 1e-16})", {3}, "temperature"},
         {R"({"type": "rms_norm", "epsilon": 1e-39})", {3}, "epsilon"},
+        {R"({"type": "neurons", "continuous": true, "time_step": 1e-46})", {3}, "time_step"},
         {R"({"type": "softmax", "variant": "grid", "rows": 2})", {4}, "cols"},
         {R"({"type": "softmax", "variant": "hierarchical"})", {4}, "levels"},
         {R"({"type": "softmax", "variant": "hierarchical", "levels": [2, 0]})", {4}, "levels"},

@@ -288,6 +288,20 @@ TEST(Neurons, ApproachTheirValuesWhereContinuous) {
     }
 }
 
+TEST(Neurons, RefuseNumbersThatAreZeroInFloats) {
+    Neurons layer = *Neurons::fitted({2}, {1});
+    for (const double wrong : {0.0, 1e-46, 1e-40, 1e31}) {
+        layer.time_step = wrong;
+        EXPECT_THAT(layer.fault(), HasSubstr("time_step")) << wrong;
+        layer.time_step = 0.1;
+        layer.largest_weight = wrong;
+        EXPECT_THAT(layer.fault(), HasSubstr("largest_weight")) << wrong;
+        layer.largest_weight = 4.0;
+    }
+    layer.time_step = layer.largest_weight = 1.2e-38;
+    EXPECT_TRUE(layer.fault().empty());
+}
+
 TEST(Neurons, ThatNoOutputDependsOnCostNothing) {
     const auto nodes = [](const Neurons& layer) {
         AnyLayer any(layer);

@@ -148,6 +148,40 @@ TEST_F(Universal, GroupsOfAConvolutionFollowFromItsInput) {
     EXPECT_EQ(found[1]["groups"], 1);
 }
 
+TEST_F(Universal, TensorsWithoutANumberAreRefused) {
+    const std::vector<std::string> attention{"heads=2", "causal=false", "rope_base=0"};
+    const std::vector<std::string> convolution{"stride=1", "padding=0"};
+    const auto refused = [&](const std::map<std::string, Shape>& shapes,
+                             const UniversalOptions& options, const std::string& text) {
+        EXPECT_THAT(
+            [&] { static_cast<void>(plan(shapes, options)); },
+            ThrowsMessage<InputError>(testing::AllOf(HasSubstr("x.safetensors"), HasSubstr(text))));
+    };
+    refused({{"c.weight", {8, 0, 3}}}, {.fields = convolution, .input = {2, 5}},
+            R"(tensor "c.weight" is [8, 0, 3])");
+    refused({{"a.q_proj.weight", {0, 8}},
+             {"a.k_proj.weight", {8, 8}},
+             {"a.v_proj.weight", {8, 8}},
+             {"a.o_proj.weight", {8, 0}}},
+            {.fields = attention}, R"(tensor "a.o_proj.weight" is [8, 0])");
+}
+
+TEST_F(Universal, WhatIsMeasuredIsNoField) {
+    const auto refused = [&](const std::map<std::string, Shape>& shapes,
+                             const UniversalOptions& options, const std::string& text) {
+        EXPECT_THAT([&] { static_cast<void>(plan(shapes, options)); },
+                    ThrowsMessage<ConfigError>(HasSubstr(text)));
+    };
+    refused({{"c.weight", {8, 2, 3}}},
+            {.fields = {"stride=1", "padding=0", "c.group_channels=0"}, .input = {2, 5}},
+            "group_channels");
+    refused({{"a.q_proj.weight", {8, 8}},
+             {"a.k_proj.weight", {8, 8}},
+             {"a.v_proj.weight", {8, 8}},
+             {"a.o_proj.weight", {8, 8}}},
+            {.fields = {"heads=2", "causal=false", "rope_base=0", "a.queries=none"}}, "queries");
+}
+
 TEST_F(Universal, LayersThatDoNotFitSayWhere) {
     EXPECT_THAT(
         [&] {

@@ -105,6 +105,19 @@ TEST(OnnxOps, ARefusedOpIsFoundWithTheSlotThatItIsOf) {
     EXPECT_EQ(refused.capture, "slot.2");
 }
 
+TEST(OnnxTranslation, AnglesAreLimitedButThoseOfInfinities) {
+    for (const auto& [function, operation] : {std::pair(&sin, "Sin"), std::pair(&cos, "Cos")}) {
+        Graph graph;
+        graph.output(function(graph.input("x", ValueType::real, {1, 3}), {}));
+        const GraphMessage message = written_graph(graph);
+        ASSERT_THAT(operations(message), ElementsAre("Clip", "Sub", operation, "Sub", "Identity"));
+        const NodeMessage& none = message.nodes[1];
+        EXPECT_THAT(none.inputs, ElementsAre("rows", "rows")) << "x - x is NaN for infinities";
+        EXPECT_THAT(message.nodes[3].inputs,
+                    ElementsAre(message.nodes[2].outputs.at(0), none.outputs.at(0)));
+    }
+}
+
 TEST(OnnxTranslation, ProductsOfConstantsAreTurnedWhenTheyAreWritten) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {1, 3});

@@ -563,6 +563,8 @@ TEST(Targets, RefuseWhatTheyCannotDo) {
     mesh["layers"].insert(mesh["layers"].begin() + 1, norm);
     EXPECT_THAT(refusal(mesh, data_of(8, 4, 3, 2), {.method = difference}),
                 HasSubstr("a batch_norm cannot be trained in a network that reads its previous"));
+    EXPECT_THAT(refusal(mesh, data_of(8, 4, 3, 2), {}),
+                HasSubstr("(a backward link or mode mesh makes it so"));
     EXPECT_THAT(refusal(plain, rows, {.method = chain_rule, .targets = {.step = 0.0}}),
                 HasSubstr("training.targets.step is 0"));
     EXPECT_THAT(

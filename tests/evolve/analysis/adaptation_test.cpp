@@ -76,6 +76,23 @@ TEST(Adaptations, TellOfOthersWhereNothingIsKnownOfOne) {
     EXPECT_THROW(static_cast<void>(known_adaptations(progress, back)), ConfigError);
 }
 
+TEST(Adaptations, BeforeIsOfTheTaskBefore) {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    const std::vector<std::uint64_t> changes{2, 4, 6};
+    // Nothing was measured of the second task: what the first one reached is not "before" the
+    // third.
+    const auto found = known_adaptations(steps({1, 9, none, none, 3, 4, 2, 5}), changes);
+    EXPECT_FALSE(found[0] || found[1]);
+    ASSERT_TRUE(found[2]);
+    EXPECT_EQ(found[2]->before, 4.0);
+    EXPECT_EQ(found[2]->steps, 2U);
+    // Nor where no step of it is known at all.
+    const std::vector<Progress> gap{{0, 10, 9.0}, {1, 20, 9.0}, {7, 30, 3.0}};
+    const auto unknown = known_adaptations(gap, changes);
+    EXPECT_FALSE(unknown[0] || unknown[1] || unknown[2]);
+    EXPECT_EQ(known_adaptations(gap, std::vector<std::uint64_t>{5})[0]->before, 9.0);
+}
+
 TEST(Adaptations, RefuseWhatTheyCannotTell) {
     const auto progress = steps({1, 2, 3});
     const auto refused = [&](const std::vector<std::uint64_t>& changes, double share) {
@@ -118,6 +135,11 @@ TEST(AdaptationTracker, WindowsWithoutAnswersSayNothing) {
     EXPECT_NEAR(tracker.mean_accuracy(), 0.5, 1e-15);
     EXPECT_EQ(tracker.windows()[2].answers, 0U);
     EXPECT_EQ(tracker.answers_per_second(77), 0.0);
+    // Of the task between the two changes nothing is known.
+    tracker.change(2.0);
+    EXPECT_EQ(tracker.adaptations()[0].before, 1.0);
+    tracker.change(8.0);
+    EXPECT_THROW(static_cast<void>(tracker.adaptations()), ConfigError);
 }
 
 }  // namespace

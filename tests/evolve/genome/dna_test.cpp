@@ -124,6 +124,18 @@ TEST(Compare, AGenomeIsItself) {
     EXPECT_EQ(result.distance, 0.0);
 }
 
+TEST(Compare, WeighsGenesAsItIsTold) {
+    const Genome a = founder(equal_layers(), 1);
+    const Genome b = founder(equal_layers(), 2);
+    const DistanceSettings weights{.weight = 3.0};
+    EXPECT_NE(distance(a, b, weights), distance(a, b));
+    for (const DnaMode mode : {DnaMode::strict, DnaMode::permutation}) {
+        EXPECT_EQ(compare(a, a, mode, weights).distance, 0.0);
+    }
+    EXPECT_EQ(compare(a, b, DnaMode::strict, weights).distance, distance(a, b, weights));
+    EXPECT_EQ(compare(a, b).distance, distance(a, b));
+}
+
 TEST(Compare, WeightlessLayersNeverShift) {
     Blueprint description =
         blueprint(6, {{"dense", 6}, {"residual", 6}, {"residual", 6}, {"residual", 6}}, 2);

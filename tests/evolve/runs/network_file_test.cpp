@@ -37,6 +37,20 @@ NetworkFile prepared_network() {
     return file;
 }
 
+TEST(InitialNetworks, LeaveNoCopiesOfAFormerStart) {
+    const std::filesystem::path run =
+        std::filesystem::path(testing::TempDir()) / "cambrian_initial_networks";
+    std::filesystem::remove_all(run);
+    const evolve::Genome genome = prepared_network().genome;
+    write_initial(run, {genome, genome, genome});
+    EXPECT_TRUE(std::filesystem::exists(initial_copy(run, 2)));
+    write_initial(run, {genome});
+    EXPECT_TRUE(std::filesystem::exists(initial_copy(run, 0)));
+    EXPECT_FALSE(std::filesystem::exists(initial_copy(run, 1)));
+    EXPECT_FALSE(std::filesystem::exists(initial_copy(run, 2)));
+    std::filesystem::remove_all(run);
+}
+
 /// The sections of a network file, which may be changed and written again.
 Container opened(const NetworkFile& file) {
     return decode_container(encode(file), "file");

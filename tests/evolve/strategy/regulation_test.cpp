@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -82,6 +84,44 @@ TEST(Regulation, BirthsKnowThePhase) {
             EXPECT_EQ(birth.parents.size(), birth.recipe == Recipe::vary && splice ? 2U : 1U);
         }
         EXPECT_EQ(after(strategy, 16)->simplifying(), 0U);
+    }
+}
+
+/// Ages are told again from the parents that births name, and with them the layers.
+TEST(Regulation, AgesAreThoseOfTheParentThatIsLeft) {
+    StrategyContext context = context_of({.ceiling = 5.0, .patience = 100, .splice = false});
+    context.population.size = 24;
+    context.age_layers = {.count = 3, .gap = 2, .scheme = AgeScheme::linear};
+    const Shared fresh = standard_strategies().make("age_layers", context);
+    const std::vector<std::uint64_t> limits = age_limits(context.age_layers);
+    Shared strategy = fresh;
+    std::map<BirthId, std::uint64_t> founded;  // the oldest founder among the ancestors
+    std::map<BirthId, std::size_t> layer;
+    ThreadPool threads(1);
+    for (std::uint64_t generation = 0; generation < 30; ++generation) {
+        Scores scores = scores_of(*strategy, generation == 0 ? 10 : 16);
+        for (std::uint64_t position = 0; position < 24; ++position) {
+            const Birth birth = strategy->birth(position);
+            std::uint64_t first = generation;
+            for (const Parent& parent : birth.parents) {
+                first = std::min(first, founded.at(parent.birth));
+            }
+            const std::size_t own = position / 8;
+            if (birth.recipe == Recipe::carry) {
+                std::size_t expected = layer.at(birth.parents.front().birth);
+                while (generation - first >= limits[expected]) {
+                    ++expected;
+                }
+                EXPECT_EQ(own, expected) << generation << ' ' << position;
+            }
+            founded[birth.id] = first;
+            layer[birth.id] = own;
+            scores.fitness[position] = static_cast<double>(birth.id * 7919 % 101);
+        }
+        EXPECT_EQ(strategy->simplifying(), generation > 1 ? 1U : 0U);
+        const Shared loaded = fresh->load(strategy->save());
+        strategy = strategy->apply(strategy->decide(scores, threads));
+        EXPECT_EQ(loaded->apply(loaded->decide(scores, threads))->digest(), strategy->digest());
     }
 }
 

@@ -243,6 +243,46 @@ TEST(EliteStrategy, RefusesDecisionsAboutOtherStates) {
     EXPECT_THROW(static_cast<void>(subject->apply(disorder)), InputError);
 }
 
+/// Follows a strategy for some generations. → How many of them were to keep the best, and did.
+int kept_best(Shared subject, int generations) {
+    int kept = 0;
+    for (int generation = 0; generation < generations; ++generation) {
+        const Scores scores = scores_of(*subject);
+        std::vector<Member> all;
+        if (subject->members_stay()) {
+            all.assign(subject->parent_pool().begin(), subject->parent_pool().end());
+        }
+        const BirthId first = subject->told() * subject->births();
+        for (std::uint64_t position = 0; position < scores.size(); ++position) {
+            all.push_back({first + position, first + position, scores.fitness[position]});
+        }
+        const Shared next = after(subject, scores);
+        if (subject->keeps_best()) {
+            const Member best = *std::ranges::min_element(next->parent_pool(), fitter);
+            EXPECT_EQ(best.birth, std::ranges::min_element(all, fitter)->birth) << generation;
+            ++kept;
+        }
+        subject = next;
+    }
+    return kept;
+}
+
+TEST(Strategy, SaysWhereTheBestIsKept) {
+    StrategyContext context{.seed = 3, .population = {.size = 24, .elite_fraction = 0.25}};
+    EXPECT_EQ(kept_best(make(context), 12), 12);
+    context.selection = {.type = Selection::tournament, .parent_fraction = 0.5};
+    EXPECT_EQ(kept_best(make(context), 12), 12);
+    context.selection = {.restart_after = 2};
+    EXPECT_EQ(kept_best(make(context), 12), 0);
+    context.selection = {};
+    context.islands = {.count = 3, .every = 2, .migrants = 2, .extinction_every = 4};
+    EXPECT_EQ(kept_best(make(context), 12), 9);
+    context.steady_state = {.window = 12, .block = 6};
+    EXPECT_EQ(kept_best(make(context), 12), 9);
+    context.islands = {};
+    EXPECT_EQ(kept_best(make(context), 12), 12);
+}
+
 TEST(StrategyRegistry, NamesTheNearestType) {
     EXPECT_THAT([] { static_cast<void>(standard_strategies().make("elit", {})); },
                 ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr("\"elite\"")));

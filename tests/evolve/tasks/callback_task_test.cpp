@@ -1,5 +1,7 @@
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <vector>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
@@ -94,6 +96,19 @@ TEST(CallbackTask, MistakesOfTheCallerAreNamed) {
     });
     EXPECT_THAT(testing::message_of<ShapeError>([&] { (void)evaluate_all(*ragged, {genome}); }),
                 HasSubstr("3 values for 2 rows"));
+    using Question = std::function<void(Population&, std::size_t)>;
+    for (const Question& ask :
+         std::vector<Question>{[](Population&all, std::size_t i) { (void)all.genome(i); },
+                               [](Population&all, std::size_t i) { (void)all.origin(i); },
+                               [](Population&all, std::size_t i) { all.count_steps(i, 1); },
+                               [](Population&all, std::size_t i) { all.fail(i); }}) {
+        const auto beyond = make_callback_task(1, 1, [&ask](Population& population) {
+            ask(population, population.size());
+            return std::vector<double>(population.size());
+        });
+        EXPECT_THAT(testing::message_of<ShapeError>([&] { (void)evaluate_all(*beyond, {genome}); }),
+                    HasSubstr("asked about network 1 (there are 1"));
+    }
     EXPECT_THAT(
         testing::message_of<ConfigError>([&] { (void)make_callback_task(0, 1, sum_of_outputs); }),
         HasSubstr("0 observations"));

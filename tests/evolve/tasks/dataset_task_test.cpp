@@ -8,6 +8,7 @@
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/evolve/genome/preparation.hpp"
+#include "cambrian/evolve/plugins/guarded.hpp"
 #include "cambrian/tests/evolve/support/task_support.hpp"
 
 namespace cambrian::evolve {
@@ -199,11 +200,32 @@ TEST_F(Dataset, MiniBatchesAreThoseOfTheirRows) {
         lost += std::log(sum) - logits[static_cast<std::size_t>(data[1].elements[at])];
     }
     EXPECT_NEAR(testing::evaluate_one(*backend, *task, genome, {}).fitness, -lost / 6.0, 1e-6);
+    const auto whole = task->whole();
+    ASSERT_TRUE(whole);
+    EXPECT_FALSE(whole->signature().stochastic);
+    EXPECT_THAT(whole->draws(Phase::train, 1, 0), IsEmpty());
+    EXPECT_EQ(whole->data(Phase::train), data);
+    EXPECT_EQ(whole->whole(), nullptr);
     // As many as there are is all of them, each once.
     EXPECT_FALSE(testing::standard_task(
                      R"({"type": "dataset", "source": {"type": "xor"}, "rows_per_evaluation": 4})")
                      ->signature()
                      .stochastic);
+}
+
+TEST_F(Dataset, OfAPluginIsWholeToo) {
+    const TaskKind kind = guarded_task(
+        {"drawn", "",
+         [](const nlohmann::json&, const TaskContext&) {
+             return testing::standard_task(
+                 R"({"type": "dataset", "source": {"type": "xor"}, "rows_per_evaluation": 2})");
+         },
+         nullptr},
+        "some");
+    const auto task = kind.make({}, {});
+    ASSERT_TRUE(task->whole());
+    EXPECT_THAT(task->whole()->draws(Phase::train, 1, 0), IsEmpty());
+    EXPECT_EQ(task->whole()->whole(), nullptr);
 }
 
 }  // namespace

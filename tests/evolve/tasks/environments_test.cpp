@@ -16,6 +16,7 @@ namespace environments_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr std::array<std::string_view, 12> environments{
     R"("acrobot")",
@@ -153,7 +154,7 @@ TEST(Environments, SayWhatSolvesThem) {
         SCOPED_TRACE(settings);
         const std::optional<SolvedTest> solved = task_of(settings)->solved();
         ASSERT_TRUE(solved);
-        EXPECT_EQ(solved->candidate, candidate);
+        EXPECT_NEAR(solved->candidate, candidate, 2e-6);
         EXPECT_EQ(solved->passes, passes);
     };
     expect(R"("cart_pole")", 475, 475);
@@ -230,6 +231,10 @@ TEST(Environments, WithoutDrawsAreTheSameInEveryEvaluation) {
     EXPECT_EQ(task->with_episodes(5), nullptr);
     EXPECT_THAT(error_of(R"("double_pole", "episodes": 5)"),
                 HasSubstr("task.episodes is not a key"));
+    for (const char* more : {"", R"(, "solved_by": "generalise")"})
+        for (const Phase phase : {Phase::train, Phase::champion})
+            EXPECT_THAT(task_of(std::string(R"("double_pole")") + more)->draws(phase, 1, 0),
+                        IsEmpty());
 }
 
 TEST(DoublePole, ATestOfManyStartsNeedsTheFirstOneToHold) {
@@ -245,6 +250,36 @@ TEST(DoublePole, ATestOfManyStartsNeedsTheFirstOneToHold) {
     EXPECT_EQ(failed.fitness, 0.0);
     EXPECT_LT(failed.env_steps, 2000) << "the other starts are not run";
     EXPECT_THAT(failed.per_sample, ::testing::Each(0.0));
+}
+
+TEST(DoublePole, WhoHoldsForFewStepsIsACandidate) {
+    const auto backend = make_cpu_backend({});
+    const auto settings = [](int hold, const char* more) {
+        return fmt::format(R"("double_pole", "fitness": "damping", "hold_steps": {}{})", hold,
+                           more);
+    };
+    for (const int hold : {5, 10}) {
+        const auto task = task_of(settings(hold, ""));
+        const SolvedTest solved = task->solved().value();
+        EXPECT_NEAR(solved.candidate, 1e-4 * hold, 2e-6);
+        Genome genome = testing::genome_for(*task, R"({"layers": [{"type": "dense"}]})");
+        std::ranges::fill(genome.weights, 0.0F);
+        genome.weights.back() = 0.5F;  // Hardly any force.
+        const auto fitness = [&](Phase phase) {
+            return testing::evaluate_one(*backend, *task, genome, {.phase = phase}).fitness;
+        };
+        EXPECT_GE(fitness(Phase::champion), solved.passes);
+        EXPECT_GE(fitness(Phase::train), solved.candidate);
+        EXPECT_LT(fitness(Phase::train), 0.1);
+    }
+    const auto candidate = [&](int hold, const char* more) {
+        return task_of(settings(hold, more))->solved()->candidate;
+    };
+    EXPECT_NEAR(candidate(5, R"(, "solved_by": "generalise")"), 5e-4, 2e-6);
+    // Shorter episodes still pay for as many steps as they have.
+    EXPECT_NEAR(candidate(5, R"(, "steps": 3)"), 3e-4, 2e-6);
+    EXPECT_NEAR(candidate(5, R"(, "steps": 8)"), 5e-4, 2e-6);
+    EXPECT_NEAR(candidate(2000, R"(, "steps": 8)"), 8e-4, 2e-6);
 }
 
 /// Velocity of the cart after one reaction to an output.
@@ -294,13 +329,21 @@ struct CounterSettings {
     };
 };
 
+/// @param draws of the start, which is the same whatever they are.
+/// @param test what solves it; null: nobody says.
 class Counter final : public Environment {
   public:
-    explicit Counter(const CounterSettings& settings) : goal_(settings.goal) {}
+    explicit Counter(const CounterSettings& settings, std::int64_t draws = 1,
+                     std::shared_ptr<const Environment> test = nullptr)
+        : goal_(settings.goal), draws_(draws), test_(std::move(test)) {}
     std::string_view type() const override { return "counter"; }
     std::int64_t observations() const override { return 1; }
     std::int64_t outputs() const override { return 1; }
-    std::int64_t reset_draws() const override { return 1; }
+    std::int64_t reset_draws() const override { return draws_; }
+    std::optional<Solution> solution() const override {
+        if (!test_) return std::nullopt;
+        return Solution{.candidate = goal_, .passes = goal_, .tests = {test_}};
+    }
     std::vector<Var> reset(Var draws) const override { return {draws * 0.0}; }
     Var observe(std::span<const Var> state) const override { return state[0]; }
     EnvironmentStep step(std::span<const Var> state, Var output) const override {
@@ -313,7 +356,26 @@ class Counter final : public Environment {
 
   private:
     double goal_;
+    std::int64_t draws_;
+    std::shared_ptr<const Environment> test_;
 };
+
+TEST(Environments, DrawWhereAnyEpisodeOfAPhaseHasADrawnStart) {
+    const auto backend = make_cpu_backend({});
+    for (const auto& [own, of_test] : {std::pair{1, 0}, {0, 1}, {1, 1}, {0, 0}}) {
+        SCOPED_TRACE(fmt::format("{}, its test {}", own, of_test));
+        const auto task = make_rollout_task(
+            std::make_shared<Counter>(CounterSettings{}, own,
+                                      std::make_shared<Counter>(CounterSettings{}, of_test)),
+            {});
+        const Genome genome = testing::genome_for(*task, R"({"layers": [{"type": "dense"}]})");
+        EXPECT_EQ(task->draws(Phase::train, 1, 0).empty(), own == 0);
+        EXPECT_EQ(task->draws(Phase::champion, 1, 0).empty(), of_test == 0);
+        for (const Phase phase : {Phase::train, Phase::champion})
+            EXPECT_EQ(testing::evaluate_one(*backend, *task, genome, {.phase = phase}).fitness,
+                      3.0);
+    }
+}
 
 TEST(Environments, OfAProgramOfOnesOwnHaveSettingsThatAreChecked) {
     TaskRegistry tasks;

@@ -242,6 +242,32 @@ TEST_F(Table, RowsAreDrawnAnewForEachGenerationOnly) {
     EXPECT_NEAR(loss(*task, genome) / expected, 1.0, 1e-5);
 }
 
+TEST_F(Table, AWholeTaskHasEveryRowOnce) {
+    folder_.write("ten.csv", "a,y\n0,0\n1,1\n2,2\n3,3\n4,4\n5,5\n6,6\n7,7\n8,8\n9,9\n");
+    const auto task_of = [&](const char* more) {
+        return testing::standard_task(
+            fmt::format(R"({{"type": "table", "train": ["ten.csv"], "targets": ["y"],
+                "normalise": "none"{}}})",
+                        more),
+            folder_.path());
+    };
+    const auto task = task_of(R"(, "rows_per_evaluation": 3)");
+    const auto whole = task->whole();
+    ASSERT_TRUE(whole);
+    EXPECT_FALSE(whole->signature().stochastic);
+    EXPECT_TRUE(whole->draws(Phase::train, 1, 0).empty());
+    EXPECT_EQ(whole->notes(), task->notes());
+    Genome genome = testing::genome_for(*whole, linear);
+    genome.weights = {0, 0};
+    EXPECT_NEAR(loss(*whole, genome), 28.5, 1e-4);  // Mean of the squares of 0 to 9.
+    // Sequences as those of a task that draws none.
+    EXPECT_EQ(
+        task_of(R"(, "sequence_length": 4, "rows_per_evaluation": 8)")->whole()->data(Phase::train),
+        task_of(R"(, "sequence_length": 4)")->data(Phase::train));
+    EXPECT_EQ(whole->whole(), nullptr);
+    EXPECT_EQ(task_of("")->whole(), nullptr);
+}
+
 TEST_F(Table, ClassesAreFoundInTheTrainData) {
     folder_.write("classes.csv", "a,kind\n1,7\n2,7\n3,7\n4,-1\n5,3\n");
     const auto task = testing::standard_task(

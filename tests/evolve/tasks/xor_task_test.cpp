@@ -85,6 +85,10 @@ TEST(TaskRegistry, NameIsTakenOnce) {
     EXPECT_EQ(registry.make(nlohmann::json{{"type", "mine"}}, {})->type(), "callback");
     EXPECT_THAT(testing::message_of<ConfigError>([&] { registry.add("xor", factory); }),
                 HasSubstr("registered twice"));
+    for (const char* odd : {"", "two words", "a/b", "Mine", "task-2"})
+        EXPECT_THAT(testing::message_of<ConfigError>([&] { registry.add(odd, factory); }),
+                    HasSubstr("names are of small letters"))
+            << odd;
     // A task that declares no keys has none, so that a misspelt one is no silent default.
     EXPECT_THAT(testing::message_of<ConfigError>([&] {
                     (void)registry.make(nlohmann::json{{"type", "mine"}, {"stepz", 300}}, {});

@@ -15,6 +15,7 @@
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/gpu/codegen/fused/fused_source.hpp"
+#include "cambrian/gpu/codegen/shader_compiler.hpp"
 #include "cambrian/gpu/kernels/fused/fused_axes.hpp"
 #include "cambrian/tests/engine/support/random_graph.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
@@ -391,6 +392,21 @@ TEST(FusedSource, EqualGroupsOfOtherShapesAreOneText) {
         return gpu::fused_elements_source(*std::get<FusedAttribute>(found->attributes).body);
     };
     EXPECT_EQ(text(3, 17), text(1, 64));
+}
+
+TEST(FusedSource, NamesNoShufflesWhereADeviceHasNone) {
+    const Graph fused = fuse_elementwise(row_graph(build_softmax, 2, 64), {.reductions = true});
+    const auto found = std::ranges::find(fused.nodes(), Op::fused, &Node::op);
+    const Graph& body = *std::get<FusedAttribute>(found->attributes).body;
+    // OpCapability GroupNonUniformShuffle
+    constexpr std::array<std::uint32_t, 2> capability{2U << 16U | 17U, 65U};
+    gpu::ShaderCompiler compiler("", "");
+    for (const bool shuffles : {true, false}) {
+        const std::string text =
+            gpu::fused_rows_source(body, gpu::plan_fused_rows(body), {.shuffles = shuffles});
+        const auto& words = compiler.compile("softmax", text);
+        EXPECT_EQ(!std::ranges::search(words, capability).empty(), shuffles);
+    }
 }
 
 TEST(FusedSource, KeepsWhatLaterPassesReadAndNothingElse) {

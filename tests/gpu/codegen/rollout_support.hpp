@@ -48,7 +48,8 @@ class Rollout {
             .weights = single.input("weights", ValueType::real, {weights}),
             .activations = single.input("activations", ValueType::integer, {codes}),
             .enabled = single.input("enabled", ValueType::boolean, {network_.slot_count()})};
-        const std::array draws{single.input("key", ValueType::integer, {2})};
+        std::vector<Var> draws;
+        for (const Tensor& key : keys()) draws.push_back(single.input("key", key.type, key.shape));
         const ForwardModel& used = interpreted_ ? static_cast<const ForwardModel&>(*interpreted_)
                                                 : static_cast<const ForwardModel&>(network_);
         const evolve::Objective objective = task_->build(
@@ -116,10 +117,15 @@ class Rollout {
         for (std::size_t i = 0; i < words; ++i) tensor.elements[first + i] = value();
     }
 
+    /// Of the episodes; none where no start is drawn.
+    [[nodiscard]] std::vector<Tensor> keys() const {
+        return task_->draws(evolve::Phase::train, 5, 0);
+    }
+
     /// Weights, codes and flags as the operands of the form, and the key of the episodes.
     [[nodiscard]] std::vector<Tensor> as_operands(std::vector<Tensor> tensors,
                                                   std::int64_t population) const {
-        tensors.push_back(task_->draws(evolve::Phase::train, 5, 0)[0]);
+        for (Tensor& key : keys()) tensors.push_back(std::move(key));
         if (!interpreted_) return tensors;
         Tensor packed(ValueType::real, {population, bytecode_.capacity.weights});
         Tensor words(ValueType::integer, {population, bytecode_.capacity.words});

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/tests/gpu/support/program_support.hpp"
 
@@ -258,33 +259,43 @@ TEST(VulkanMemory, IdleTemporariesMakeRoomAtTheLimit) {
     EXPECT_THAT(values, Each(10.0F));
 }
 
-TEST(VulkanMemory, MoreElementsThanAKernelCountsAreADeviceError) {
+TEST(VulkanMemory, ValuesOfAPopulationAreNoMoreThanKernelsIndex) {
     const auto backend = make_vulkan_backend(test_vulkan_options());
     Graph graph;
-    const Var x = graph.input("x", ValueType::real, {1}, true);
-    graph.output(reduce_sum(broadcast(x, {std::int64_t{1} << 24}), 0));
+    const Var x = graph.input("x", ValueType::real, {std::int64_t{1} << 20}, true);
+    graph.output(reduce_sum(sin(x), 0));
     const auto program = backend->compile(graph);
-    const auto input = backend->allocate(ValueType::real, 300);
-    const auto output = backend->allocate(ValueType::real, 300);
-    EXPECT_THAT(
-        [&] {
-            program->run(300, std::vector<Binding>{{input.get()}},
-                         std::vector<Binding>{{output.get()}});
-        },
-        ThrowsMessage<DeviceError>(HasSubstr("evaluate fewer individuals at once")));
+    EXPECT_EQ(program->max_population(), 1024);
+    // Refused before anything else is looked at, least of all buffers.
+    EXPECT_THAT([&] { program->run(1025, {}, {}); },
+                ThrowsMessage<OutOfMemoryError>(HasSubstr("evaluate fewer individuals at once")));
+    EXPECT_THROW(program->run(1024, {}, {}), ContractViolation) << "that nothing is bound";
 }
 
-TEST(VulkanMemory, AValueOfAllIndividualsIsNoLongerThanAKernelCounts) {
+TEST(VulkanMemory, AValueOfAllIndividualsIsNoMoreThanKernelsIndex) {
     const auto backend = make_vulkan_backend(test_vulkan_options());
-    Graph graph;
-    const Var table = graph.input("table", ValueType::real, {std::int64_t{1} << 30, 4});
-    const Var index = graph.input("index", ValueType::integer, {1}, true);
-    graph.output(gather(table, index));
-    const auto program = backend->compile(graph);
-    // Nothing is looked at before, least of all memory that no device has.
-    EXPECT_THAT([&] { program->run(1, {}, {}); },
-                ThrowsMessage<DeviceError>(
-                    AllOf(HasSubstr("temporary of 4294967296 words"), HasSubstr("split it"))));
+    const auto compile = [&](std::int64_t rows) {
+        Graph graph;
+        graph.output(reduce_sum(graph.input("table", ValueType::real, {rows, 4}), 0));
+        return backend->compile(graph);
+    };
+    EXPECT_NO_THROW((void)compile(std::int64_t{1} << 28));
+    EXPECT_THAT([&] { (void)compile((std::int64_t{1} << 28) + 1); },
+                ThrowsMessage<OutOfMemoryError>(AllOf(
+                    HasSubstr("input table takes 1073741828 words"), HasSubstr("smaller batch"))));
+}
+
+TEST(VulkanMemory, OnlyATableOfRowsThatAreGatheredMayBeMore) {
+    const auto backend = make_vulkan_backend(test_vulkan_options());
+    const auto compile = [&](bool also_summed) {
+        Graph graph;
+        const Var table = graph.input("table", ValueType::real, {std::int64_t{1} << 30, 4});
+        graph.output(gather(table, graph.input("index", ValueType::integer, {1}, true)));
+        if (also_summed) graph.output(reduce_sum(table, 0));
+        return backend->compile(graph);
+    };
+    EXPECT_NO_THROW((void)compile(false));
+    EXPECT_THROW((void)compile(true), OutOfMemoryError);
 }
 
 TEST(VulkanBackend, DumpsGraphsAndTellsTimes) {

@@ -1,5 +1,6 @@
 """Parts of the client by themselves: MessagePack, what a policy and the example for gymnasium refuse, and how an evolution
 begins."""
+import json
 import math
 import os
 import random
@@ -86,6 +87,32 @@ with tempfile.TemporaryDirectory() as folder:
     assert "none" in refused(FileNotFoundError, missing.__enter__)  # The program, no address.
     assert not os.path.exists(missing._folder)
     tempfile.tempdir = None
+
+# Paths of a config start where the program does, whatever that folder is called.
+with tempfile.TemporaryDirectory() as folder:
+    place = os.path.join(os.path.realpath(folder), "a {seed} ${HOME}")
+    os.mkdir(place)
+    script = os.path.join(folder, "keep")
+    with open(script, "w") as file:
+        file.write(f'#!/bin/sh\ncp "$2" {folder}/config.json\n')
+    os.chmod(script, 0o755)
+    before = os.getcwd()
+    os.chdir(place)
+    for base, expected in (({}, "/a ${{}seed} ${$}{HOME}"), ({"base_directory": "b"}, "/a ${{}seed} ${$}{HOME}/b"),
+                           ({"base_directory": "/c"}, "/c"), ({"base_directory": "${D}"}, "${D}")):
+        evolution = cambrian.Evolution(1, 1, config={"run": base, "extends": "other.json"}, program=script,
+                                       directory=os.path.join(folder, "run"))
+        with evolution:
+            evolution._process.wait()
+        with open(os.path.join(folder, "config.json")) as file:
+            kept = json.load(file)
+        assert kept["run"]["base_directory"].endswith(expected), kept
+        assert kept["extends"] == os.path.join(place, "other.json"), kept
+    os.chdir(before)
+
+os.environ["CAMBRIAN"] = tempfile.gettempdir()
+assert "CAMBRIAN is " in refused(FileNotFoundError, lambda: cambrian.Evolution(1, 1))
+del os.environ["CAMBRIAN"]
 
 for config, directory, why in (({"task": {}}, None, "has a task"), ({"run": {"directory": "x"}}, None, "has run.directory"),
                                ({}, "a{seed}", "has a brace")):

@@ -138,7 +138,7 @@ const std::vector<RemedyRow>& schema_rows() {
         {"KeyOfAnotherType",
          task_config("xor", R"("episodes": 5)"),
          "task.episodes is not a known key",
-         "did you mean task.episodes of type cart_pole?",
+         "set task.type to one that has it: cart_pole, ",
          {{config, R"("xor")", R"("cart_pole")"}}},
         {"NearTask",
          task_config("xorr", ""),

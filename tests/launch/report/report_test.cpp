@@ -203,6 +203,68 @@ TEST(Report, TakesWhatARunMayHaveWritten) {
     EXPECT_THAT(run({"report", directory.file("short")}).err, HasSubstr("line 2 has 2 cells"));
 }
 
+TEST(Report, NamesWhatIsDamaged) {
+    const TemporaryDirectory directory;
+    directory.write("twice/generations.csv", "generation,best,generation\n0,0.5,1\n1,0.5,2\n");
+    const test::Result twice = run({"report", directory.file("twice")});
+    EXPECT_EQ(twice.code, 3);
+    EXPECT_THAT(twice.err, HasSubstr("generations.csv:1: two columns are named generation"));
+    directory.write("cut/generations.csv", "generation,best\n0,0.5\n");
+    directory.write("cut/config.json", R"({"run": {"name")");
+    const test::Result cut = run({"report", directory.file("cut")});
+    EXPECT_EQ(cut.code, 2);
+    EXPECT_THAT(cut.err, HasSubstr("cut/config.json:1:"));
+}
+
+TEST(Report, HasAConfigWithoutATask) {
+    const TemporaryDirectory directory;
+    ASSERT_EQ(run({"evolve", test::write_xor(directory), "-q"}).code, 0);
+    directory.write("run-xor/config.json", "{}");
+    const test::Result result = run({"report", directory.file("run-xor")});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(test::content(directory.file("run-xor/report.html")),
+                HasSubstr("No prices of the last parents"));
+}
+
+TEST(Report, JudgesTheBestOnAllRowsAndItsLossHasNoPrice) {
+    const TemporaryDirectory directory;
+    std::string rows = "a,y\n";
+    for (int i = 0; i < 40; ++i)
+        rows += std::to_string(i % 7) + "," + std::to_string(i % 7 * (i % 5)) + "\n";
+    directory.write("rows.csv", rows);
+    const std::string config = directory.write(
+        "table.json", R"({"run": {"directory": ")" + directory.file("run") +
+                          R"(", "stop": {"generations": 3}}, "population": {"size": 8},
+            "task": {"type": "table", "train": ["rows.csv"], "targets": ["y"]},
+            "network": {"layers": [{"type": "dense"}]},
+            "selection": {"bytes_weight": 0.5, "products_weight": 0.25}})");
+    const test::Result evolved = run({"evolve", config});
+    ASSERT_EQ(evolved.code, 0) << evolved.err;
+    const std::string best = directory.file("run/best.cmb");
+    const std::string text = run({"evaluate", best}).out;
+    const std::size_t begin = text.find("  loss ") + 7;
+    const std::string loss = text.substr(begin, text.find(' ', begin) - begin);
+    EXPECT_THAT(evolved.out, testing::ContainsRegex("network +" + loss + " "));
+    EXPECT_EQ(read_run(directory.file("run")).prices,
+              (std::map<std::string, double>{{"bytes", 0.5}, {"products", 0.25}}));
+
+    const auto table_of = [&](const std::string& name, const std::string& drawn) {
+        const std::string place = directory.file(name);
+        EXPECT_EQ(run({"evolve", config, "-q", "--set", "run.directory=" + place, "--set",
+                       "task.rows_per_evaluation=" + drawn})
+                      .code,
+                  0);
+        EXPECT_EQ(run({"report", place}).code, 0);
+        const std::string judged = run({"evaluate", place + "/best.cmb"}).out;
+        const std::size_t at = judged.find("  loss ") + 7;
+        EXPECT_THAT(test::content(place + "/report.html"),
+                    HasSubstr("the best network (loss)</td><td>" +
+                              judged.substr(at, judged.find(' ', at) - at) + "</td>"));
+    };
+    table_of("all", "0");
+    table_of("drawn", "4");
+}
+
 std::size_t times_in(const std::string& text, std::string_view part) {
     std::size_t count = 0;
     for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
@@ -248,6 +310,21 @@ TEST(FitnessChart, CutsHugeMeansButNeverTheBest) {
     EXPECT_THAT(text, HasSubstr("<p>2 numbers below -254 are not drawn.</p>"));
     EXPECT_THAT(text, HasSubstr(">-40</text>"));
     EXPECT_EQ(times_in(text, "<circle"), 2U);
+}
+
+TEST(LossesChart, HasThePriceOfNothing) {
+    Findings findings;
+    findings.losses.push_back({.baselines = {{"mean", 4.0}}});
+    RunData run;
+    run.columns["best"] = {{0, 2, 3}, {-9.0, -5.0, -2.0}};  // Nobody was valid in generation 1.
+    const std::string plain = losses_html(run, findings);
+    RunData priced = run;
+    priced.prices = {{"bytes", 0.5}, {"products", 0.25}};
+    EXPECT_THAT(losses_html(priced, findings), HasSubstr("has the price of its bytes"));
+    priced.columns["bytes"] = {{0, 1, 2, 3}, {8, 0, 8, 4}};
+    priced.columns["products"] = {{0, 1, 2, 3}, {4, 0, 4, 2}};
+    priced.columns["best"].value = {-14.0, -10.0, -4.5};
+    EXPECT_EQ(losses_html(priced, findings), plain);
 }
 
 TEST(Chart, TellsTicksApart) {

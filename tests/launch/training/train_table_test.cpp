@@ -82,6 +82,21 @@ TEST_F(TrainTable, TellsLossesInTheUnitsOfTheFileBesideTheScaledOnes) {
     EXPECT_GT(std::abs(scaled - std::stod(loss)), 0.1 * scaled);
 }
 
+TEST_F(TrainTable, MeasuresLossesOnAllRows) {
+    const std::string job =
+        config(R"("inputs": ["a"], "targets": ["y"])", R"([{"type": "dense"}])");
+    const auto losses = [&](const std::string& name, const std::string& setting) {
+        const Result result = run(
+            {"train", job, "--set", "run.directory=" + directory_.file(name), "--set", setting});
+        EXPECT_EQ(result.code, 0) << result.err;
+        const std::size_t begin = result.out.find("mse in the units of the file: train ");
+        EXPECT_NE(begin, std::string::npos);
+        return result.out.substr(begin, result.out.find('\n', begin) - begin);
+    };
+    EXPECT_EQ(losses("drawn", "task.rows_per_evaluation=4"),
+              losses("all", "task.rows_per_evaluation=0"));
+}
+
 TEST_F(TrainTable, MeasuresTargetsOfSeveralScalesInTheUnitsOfTheFile) {
     const Result result = run(
         {"train", config(R"("inputs": ["a"], "targets": ["y", "k"])", R"([{"type": "dense"}])")});

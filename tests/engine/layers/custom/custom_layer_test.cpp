@@ -54,6 +54,33 @@ struct Memory {
     bool operator==(const Memory&) const = default;
 };
 
+/// With two parameters of one name.
+struct Twins {
+    static constexpr std::string_view name = "twins";
+    static constexpr LayerText about{.summary = "a", .formula = "b", .source = "c"};
+    static constexpr auto fields = FieldTable{};
+
+    static Twins example() { return {}; }
+    static std::optional<Twins> fitted(const Shape&, const Shape&) { return std::nullopt; }
+    void resolve(const Shape&) {}
+    Shape output_shape(const Shape& input) const { return input; }
+    std::vector<ParameterSpec> parameters() const {
+        return {{.name = "gain", .shape = {1}},
+                {.name = "bias", .shape = {1}},
+                {.name = "gain", .shape = {2}}};
+    }
+    Var build(Var x, const LayerOperands&) const { return x; }
+    bool operator==(const Twins&) const = default;
+};
+
+TEST(CustomLayer, ParametersOfOneNameAreRefused) {
+    const Custom twins{"tests", std::make_shared<TypedLayer<Twins>>(Twins{})};
+    EXPECT_THAT(
+        [&] { static_cast<void>(twins.parameters()); },
+        ThrowsMessage<ConfigError>(HasSubstr("layer \"twins\" of the plug-in \"tests\" fails in "
+                                             "parameters (two are called \"gain\") mend")));
+}
+
 class CustomLayers : public testing::Test {
   protected:
     static void SetUpTestSuite() {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <iterator>
@@ -433,6 +434,18 @@ read hello; echo '{"protocol": 1, "observations": 1, "actions": 1}'; read reset
     }
     EXPECT_GT(judged, 10);
     EXPECT_LT(judged, 100);
+}
+
+TEST(ExternalTask, AFolderThatIsGoneIsNoMissingProgram) {
+    for (const std::string gone : {"/nowhere", "misbehaving.py"}) try {
+            static_cast<void>(standard_tasks().make(
+                settings({"sh", "-c", "exit"}),
+                {.base_directory = (std::filesystem::path(folder) / gone).string(), .warn = {}}));
+            ADD_FAILURE() << gone;
+        } catch (const ConfigError& error) {
+            EXPECT_THAT(error.what(), HasSubstr("no program can start in"));
+            EXPECT_THAT(error.what(), HasSubstr("set run.base_directory"));
+        }
 }
 
 TEST(ExternalTask, SettingsAreChecked) {
