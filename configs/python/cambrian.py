@@ -40,6 +40,7 @@ import itertools
 import json
 import math
 import os
+import re
 import select
 import shutil
 import signal
@@ -606,6 +607,23 @@ def _unexpanded(text):
     return text.replace("${", "${$}{").replace("{seed}", "${{}seed}")
 
 
+def _base_directory(config, folder):
+    """What run.base_directory is in a config, or else in the nearest file that it extends; "" where none sets it."""
+    read = set()
+    try:
+        while "base_directory" not in config.get("run", {}) and "extends" in config:
+            path = os.path.join(folder, config["extends"])
+            if os.path.realpath(path) in read:
+                break
+            read.add(os.path.realpath(path))
+            with open(path, encoding="utf-8") as file:
+                config = json.loads(re.sub(r'("(?:\\.|[^"\\\n])*"?)|//[^\n]*', r"\1", file.read()))
+            folder = os.path.dirname(path)
+        return config.get("run", {}).get("base_directory") or ""
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return ""  # Cambrian says what is wrong with that file.
+
+
 class Evolution:
     """Cambrian, asked from a program: it breeds and computes networks, the program judges them.
 
@@ -623,7 +641,8 @@ class Evolution:
     state a block at a time. A distributed.shard_size of your own in `config` has them come in parts of that size.
 
     `resume` goes on with the run in the directory, or begins one. `program` is the path of cambrian, else that in the
-    environment variable CAMBRIAN, else the one of PATH. Relative paths in `config` start at the working directory.
+    environment variable CAMBRIAN, else the one of PATH. Relative paths in `config` start at the working directory, or
+    at the run.base_directory that it or a file that it extends sets, which itself starts there.
     """
 
     def __init__(self, observations, actions, config=None, program=None, directory=None, resume=False):
@@ -666,7 +685,7 @@ class Evolution:
         if "extends" in config:  # The config lies in a folder that ends with this object.
             config["extends"] = os.path.abspath(config["extends"])
         config["run"] = dict(config.get("run") or {}, directory=self.directory)
-        base = config["run"].get("base_directory") or ""
+        base = _base_directory(config, os.getcwd())
         if not base.startswith(("/", "$")):
             config["run"]["base_directory"] = os.path.normpath(os.path.join(_unexpanded(os.getcwd()), base))
         config["distributed"] = dict({"shard_size": WHOLE_GENERATION}, **config.get("distributed", {}))

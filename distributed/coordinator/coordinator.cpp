@@ -207,17 +207,17 @@ void Coordinator::write_status(const char* state, std::optional<int> exit_code,
 }
 
 void Coordinator::fail(const std::exception& error) noexcept {
+    try {
+        scheduler_.set_farewell(error.what());
+        writer_.drain();
+    } catch (const std::exception&) {
+        // It is this error, or one that came after it.
+    }
     // A directory that was refused belongs to another run.
     if (!log_) {
         return;
     }
     try {
-        writer_.drain();
-    } catch (const std::exception&) {
-        // It is this error, or one that came after it.
-    }
-    try {
-        scheduler_.set_farewell(error.what());
         write_status("failed", failure_of(std::current_exception()).exit_code, error.what());
     } catch (const std::exception&) {
         // The error on its way to the user matters more than this one.

@@ -62,6 +62,16 @@ void Coordinator::open(Start start) {
 
 std::unique_ptr<EvolutionDirectory> Coordinator::own_directory() const {
     const Clock::time_point end = Clock::now() + longest_contest;
+    const auto wait_or_throw = [&] {
+        // It may have been stopped on the way here.
+        require_own_reign();
+        // After a death others try the lock, too, and let go of it at once; and a file system that
+        // was in the way of the former coordinator may answer again.
+        if (reign_.epoch == 0 || Clock::now() > end) {
+            throw;
+        }
+        Clock::sleep(lock_patience);
+    };
     for (;;) {
         try {
             auto directory = std::make_unique<EvolutionDirectory>(experiment_.directory,
@@ -69,13 +79,9 @@ std::unique_ptr<EvolutionDirectory> Coordinator::own_directory() const {
             require_own_reign();
             return directory;
         } catch (const ConfigError&) {
-            // It may have been stopped on the way here.
-            require_own_reign();
-            // After a death others try the lock, too, and let go of it at once.
-            if (reign_.epoch == 0 || Clock::now() > end) {
-                throw;
-            }
-            Clock::sleep(lock_patience);
+            wait_or_throw();
+        } catch (const OutputError&) {
+            wait_or_throw();
         }
     }
 }

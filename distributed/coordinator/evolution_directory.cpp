@@ -22,7 +22,7 @@ bool is_there(const fs::path& path) {
     return fs::exists(path, ignored);
 }
 
-/// The lines that a checkpoint counts are not those that it counted, or cannot be read. No older
+/// The lines that a checkpoint counts are not those that it counted, or no log has them. No older
 /// one helps: the user must know, and can put the file back.
 class ChangedLog : public InputError {
   public:
@@ -33,6 +33,8 @@ class ChangedLog : public InputError {
 std::optional<std::string> changed_log(const fs::path& directory, const auto& of) {
     try {
         return GenerationLog::changed(directory, of.logs, of.checksums);
+    } catch (const OutputError&) {
+        throw;
     } catch (const InputError& error) {
         throw ChangedLog(error.what());
     }
@@ -105,6 +107,9 @@ bool EvolutionDirectory::load_newest(const Accept& accept,
             throw;
         } catch (const OtherVersionError&) {
             // Sound, and left as it is for that version.
+            throw;
+        } catch (const OutputError&) {
+            // It may be sound, too.
             throw;
         } catch (const InputError& error) {
             warn(fmt::format("{}; trying an older checkpoint", error.what()));

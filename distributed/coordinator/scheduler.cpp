@@ -24,6 +24,8 @@ constexpr microseconds idle_patience{10'000};
 constexpr double longest_gather_seconds = 10.0;
 /// After a takeover: who lives is here by then, and who comes later is welcome.
 constexpr double longest_second_gather = 0.5;
+/// States that a rank hears of with a newer one: one that was at none of them keeps nothing.
+constexpr std::size_t told_states = 64;
 
 }  // namespace
 
@@ -267,6 +269,10 @@ void Scheduler::follow(Record record, bool goes_on) {
     retired_ = follower_.apply(record);
     for (const std::uint32_t rank : end.ranks) {
         peers_[rank].digest = follower_.newest()->digest;
+    }
+    passed_.push_back(before);
+    if (passed_.size() > told_states) {
+        passed_.pop_front();
     }
     steps_.push_back({before, std::move(record)});
     while (steps_.size() > follower_.open()) {

@@ -270,6 +270,8 @@ class Scheduler {
     /// The genomes of these births, from other ranks or made again. False when interrupted.
     [[nodiscard]] bool fetch(std::span<const evolve::BirthId> origins,
                              std::span<const std::uint32_t> holders, Ancestry::Genomes& genomes);
+    /// Whether a rank that was asked may still give some of the genomes.
+    [[nodiscard]] bool owes_genomes(const Peer& asked, const GenomeRequest& request) const;
     /// Whether a fetch goes on waiting for the ranks that were asked.
     /// @param last when it got something, or began.
     [[nodiscard]] bool waits_for_genomes(const std::map<int, GenomeRequest>& asked,
@@ -328,6 +330,7 @@ class Scheduler {
     const Ancestry& ancestry_;
     Follower follower_;
     std::deque<Step> steps_;               ///< The last, as many as rounds are open.
+    std::deque<Hash128> passed_;           ///< States before the newest: more of them.
     std::shared_ptr<const void> retired_;  ///< Let go with the next shard of this rank.
     Ancestry::Genomes fetched_;            ///< Null until they come.
     ReceivedGenomes received_;

@@ -154,15 +154,27 @@ bool Scheduler::gives_up(Clock::time_point start) const {
     return interrupted() && seconds_since(start) > moment;
 }
 
+bool Scheduler::owes_genomes(const Peer& asked, const GenomeRequest& request) const {
+    return serving(asked) && std::ranges::any_of(request.origins, [this](const auto origin) {
+               const auto at = fetched_.find(origin);
+               return at != fetched_.end() && !at->second;
+           });
+}
+
 bool Scheduler::waits_for_genomes(const std::map<int, GenomeRequest>& asked,
                                   Clock::time_point last) const {
+    bool owed = false;
+    bool patient = false;
+    for (const auto& [rank, request] : asked) {
+        const Peer& holder = peers_[static_cast<std::size_t>(rank)];
+        if (owes_genomes(holder, request)) {
+            owed = true;
+            // To learn once more takes longer than any answer of a rank that lives.
+            patient = patient || (inherits_learning(experiment_) && heard_lately(holder));
+        }
+    }
     const double waited = seconds_since(last) / experiment_.distribution.lease_seconds;
-    // To learn once more takes longer than any answer of a rank that lives.
-    const bool patient =
-        inherits_learning(experiment_) && std::ranges::any_of(asked, [this](const auto& entry) {
-            return heard_lately(peers_[static_cast<std::size_t>(entry.first)]);
-        });
-    return waited < (patient ? 1.0 : fetching_share);
+    return owed && waited < (patient ? 1.0 : fetching_share);
 }
 
 bool Scheduler::fetch(std::span<const evolve::BirthId> origins,

@@ -228,8 +228,8 @@ void Scheduler::learn_again(std::vector<evolve::BirthId> lost) {
             }
             const auto waiting = std::exchange(waiting_, {});
             for (const auto& [rank, request] : waiting) {
-                if (!serving(peer(rank))) {
-                    continue;
+                if (peer(rank).left) {
+                    continue;  // A silent one may only have been suspended.
                 }
                 if (&request == &waiting.front().second) {
                     send_wanted(rank, request, *made);

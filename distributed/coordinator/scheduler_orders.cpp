@@ -89,7 +89,8 @@ ShardOrder Scheduler::empty_order(int rank) {
         order.records.push_back(step->record);
     }
     if (lacking == steps_.end()) {
-        order.state = RoundState{newest.strategy->save(), follower_.holders()};
+        order.state = RoundState{
+            newest.strategy->save(), follower_.holders(), {passed_.begin(), passed_.end()}};
     }
     worker.digest = newest.digest;
     return order;

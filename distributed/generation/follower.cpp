@@ -161,7 +161,8 @@ std::shared_ptr<const void> Follower::apply(const Record& record) {
 }
 
 std::shared_ptr<const void> Follower::load(std::span<const std::byte> state,
-                                           std::vector<std::uint32_t> holders) {
+                                           std::vector<std::uint32_t> holders,
+                                           std::span<const Hash128> passed) {
     check_ranks(holders);
     std::deque<Open> loaded;
     auto begin = holders.begin();
@@ -173,9 +174,6 @@ std::shared_ptr<const void> Follower::load(std::span<const std::byte> state,
             break;
         }
         const auto pool = std::make_shared<PoolGenomes>(members.size());
-        for (std::size_t place = 0; place < members.size(); ++place) {
-            (*pool)[place] = find(members[place].origin);
-        }
         const bool reevaluate = reevaluates(strategy->generation());
         loaded.push_back({make_round(std::move(strategy), std::vector<std::uint32_t>(begin, end),
                                      reevaluate, threads_),
@@ -189,12 +187,18 @@ std::shared_ptr<const void> Follower::load(std::span<const std::byte> state,
             "the state of a run is refused (its members and their ranks differ in number) check "
             "that every rank runs the same program");
     }
+    const Hash128 here = newest()->digest;
+    const bool right =
+        loaded.back().round->digest == here || std::ranges::find(passed, here) != passed.end();
+    for (Open& open : loaded) {
+        const std::span<const evolve::Member> members = open.round->strategy->parent_pool();
+        for (std::size_t place = 0; right && place < members.size(); ++place) {
+            (*open.pool)[place] = find(members[place].origin);
+        }
+    }
     std::deque<Open> closed = std::exchange(open_, std::move(loaded));
-    const Round& former = *closed.back().round;
-    const bool diverged =
-        former.generation() == newest()->generation() && former.digest != newest()->digest;
     for (Open& old : closed) {
-        if (!diverged && is_open(old.round->generation())) {
+        if (right && is_open(old.round->generation())) {
             // Its children may still become members.
             at(old.round->generation()).children = std::exchange(old.children, {});
         }

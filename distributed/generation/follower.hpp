@@ -88,11 +88,14 @@ class Follower {
     /// Does a little of what apply() will have to; false where nothing is left to do. For ranks
     /// that wait for evaluations.
     bool foresee() { return open() == 1 && distributed::foresee(*newest(), foresight_); }
-    /// Jumps to a state. Genomes that live in it and are here stay.
+    /// Jumps to a state. Genomes that live in it and are here stay, if this rank is at that state
+    /// or at one that the run passed: what another state made has the names of other genomes.
     /// @param state see Strategy::save.
     /// @param holders of the open rounds, one after another, the oldest first.
+    /// @param passed digests of states before it.
     std::shared_ptr<const void> load(std::span<const std::byte> state,
-                                     std::vector<std::uint32_t> holders);
+                                     std::vector<std::uint32_t> holders,
+                                     std::span<const Hash128> passed = {});
     /// What load() wants of the holders.
     [[nodiscard]] std::vector<std::uint32_t> holders() const;
 

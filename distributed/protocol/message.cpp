@@ -73,11 +73,19 @@ void read(ArchiveReader& archive, Handshake& message) {
 void write(ArchiveWriter& archive, const RoundState& state) {
     archive.write(std::span<const std::byte>(state.strategy));
     write_numbers<std::uint32_t>(archive, state.holders);
+    archive.write(static_cast<std::uint64_t>(state.passed.size()));
+    for (const Hash128& digest : state.passed) {
+        archive.write(digest);
+    }
 }
 
 void read(ArchiveReader& archive, RoundState& state) {
     archive.read(state.strategy);
     read_numbers(archive, state.holders);
+    state.passed.resize(archive.read_count(sizeof(Hash128)));
+    for (Hash128& digest : state.passed) {
+        archive.read(digest);
+    }
 }
 
 void write(ArchiveWriter& archive, const Record& record) {

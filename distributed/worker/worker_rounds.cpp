@@ -93,8 +93,13 @@ std::shared_ptr<const void> Worker::follow(ShardOrder& order) {
     }
     std::vector<std::shared_ptr<const void>> retired;
     if (order.state) {
-        retired.push_back(follower_.load(order.state->strategy, std::move(order.state->holders)));
-        give_back(pending_.give_up_before(follower_.round()->generation()), {});
+        const std::uint64_t all = follower_.newest()->generation() + 1;
+        const std::vector<Hash128>& passed = order.state->passed;
+        const bool right = std::ranges::find(passed, follower_.newest()->digest) != passed.end();
+        retired.push_back(
+            follower_.load(order.state->strategy, std::move(order.state->holders), passed));
+        // Shards of another state wait for genomes whose places are others in this one.
+        give_back(pending_.give_up_before(right ? follower_.round()->generation() : all), {});
     }
     for (const Record& record : order.records) {
         if (record.generation == follower_.round()->generation()) {

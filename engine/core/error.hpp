@@ -31,8 +31,8 @@ class InputError : public Error {
     using Error::Error;
 };
 
-/// A file or a directory that the system does not let be made, written or listed: nothing is known
-/// to be wrong with what is there. Exit code 3.
+/// A file or a directory that the system does not let be made, opened, written or listed: nothing is
+/// known to be wrong with what is there. Exit code 3.
 class OutputError : public InputError {
   public:
     using InputError::InputError;

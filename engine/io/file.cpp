@@ -33,6 +33,15 @@ std::string reason(int number) {
     throw InputError(path.string() + " cannot be read (" + why + ") name an existing file");
 }
 
+/// A file that was not opened: there is none, or the system refuses one that may be sound.
+[[noreturn]] void fail_open(const std::filesystem::path& path, int number) {
+    if (number != EACCES && number != EMFILE && number != ENFILE && number != ENOMEM &&
+        number != ESTALE && number != EWOULDBLOCK)
+        fail_read(path, reason(number));
+    throw OutputError(path.string() + " cannot be read (" + reason(number) +
+                      ") check the disk and its permissions");
+}
+
 /// What a file is that is no regular one.
 const char* kind(mode_t mode) {
     if (S_ISDIR(mode)) return "a directory";
@@ -210,7 +219,7 @@ struct InputFile::State {
 InputFile::InputFile(const std::filesystem::path& path) : state_(std::make_unique<State>()) {
     state_->path = path;
     state_->file = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (!state_->file.open()) fail_read(path, reason(errno));
+    if (!state_->file.open()) fail_open(path, errno);
     struct stat status {};
     if (::fstat(state_->file.number(), &status) != 0) fail_read(path, reason(errno));
     if (!S_ISREG(status.st_mode)) fail_read(path, "it is not a regular file");

@@ -111,8 +111,8 @@ int open_own_file(const std::filesystem::path& path, int flags) {
             fmt::format("{} cannot be opened (it is not a regular file) remove it", path.string()));
     }
     if (file < 0) {
-        throw InputError(fmt::format("{} cannot be opened ({}) check the disk and its permissions",
-                                     path.string(), std::generic_category().message(error)));
+        throw OutputError(fmt::format("{} cannot be opened ({}) check the disk and its permissions",
+                                      path.string(), std::generic_category().message(error)));
     }
     return file;
 }

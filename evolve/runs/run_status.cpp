@@ -93,7 +93,7 @@ class StatusReader {
         if (value.is_number()) {
             return value.get<double>();
         }
-        for (const char* text : {"inf", "-inf", "nan"}) {
+        for (const char* text : {"inf", "-inf", "nan", "-nan"}) {
             if (value == text) {
                 return number_in<double>(text);
             }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <utility>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
@@ -185,8 +186,8 @@ class Check {
                            types.size() > 1 ? "one that has it: " : "", joined(types));
     }
 
-    /// Keys of this word: the same of other types first, those that a list of sections repeats
-    /// last.
+    /// Keys of this word: the same of other types first, then those of every type, the outer ones
+    /// before; those that a list of sections repeats last.
     [[nodiscard]] std::vector<SchemaKey> keys_called(const std::string& name,
                                                      const std::string& path) const {
         std::vector<SchemaKey> found = schema_.all_keys();
@@ -197,19 +198,22 @@ class Check {
                    !same_word(entry.key.substr(entry.key.rfind('.') + 1), name);
         });
         std::ranges::stable_sort(found, {}, [&](const SchemaKey& entry) {
-            return entry.key == below(own, name)               ? 0
-                   : entry.key.find("[]") == std::string::npos ? 1
-                                                               : 2;
+            const int place = entry.key == below(own, name)               ? 0
+                              : entry.key.find("[]") != std::string::npos ? 3
+                              : entry.variant.empty()                     ? 1
+                                                                          : 2;
+            return std::pair(place, std::ranges::count(entry.key, '.'));
         });
         return found;
     }
 
-    /// The key of the type on which the keys of a section depend.
+    /// The key of the type on which the keys of a section depend. Islands have that of all.
     [[nodiscard]] std::string type_above(std::string section) const {
         const std::vector<SchemaKey> keys = schema_.all_keys();
         while (!section.empty() && std::ranges::find(keys, below(explained(section), "type"),
                                                      &SchemaKey::key) == keys.end())
             section.erase(section.rfind('.') == std::string::npos ? 0 : section.rfind('.'));
+        if (section.starts_with("islands.overrides[")) section.erase(0, section.find("].") + 2);
         return below(section, "type");
     }
 

@@ -188,6 +188,7 @@ template <class Function>
 std::string unless_choices(const Json& config, const std::vector<const Neurons*>& layers,
                            Function Neurons::Neuron::*function, const char* choices) {
     const Json& given = config.at("genome").at(choices);
+    if (given.size() != 1) return {};
     const auto first = given.front().get<std::string>();
     const auto has_another = [&](const Neurons& layer) {
         const auto hidden = layer.neurons | std::views::drop(layer.out);
@@ -196,9 +197,8 @@ std::string unless_choices(const Json& config, const std::vector<const Neurons*>
             return choice_names(neuron.*function)[place] != first;
         });
     };
-    const bool read = given.size() != 1 || std::ranges::any_of(layers, [&](const Neurons* layer) {
-                          return has_another(*layer);
-                      });
+    const bool read =
+        std::ranges::any_of(layers, [&](const Neurons* layer) { return has_another(*layer); });
     return unless(read, config, fmt::format("genome.{} has one entry", choices));
 }
 

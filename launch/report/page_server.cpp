@@ -99,19 +99,24 @@ class Connection final : public httplib::Stream {
 };
 
 /// Threads that count what waits for them.
-class Threads final : public httplib::ThreadPool {
+class Threads final : public httplib::TaskQueue {
+    /// Nothing, or whether there was room for it, by the library's version.
+    using Enqueued = decltype(std::declval<httplib::TaskQueue&>().enqueue(nullptr));
+
   public:
-    explicit Threads(std::atomic<int>& waiting) : ThreadPool(threads), waiting_(waiting) {}
-    void enqueue(std::function<void()> work) override {
+    explicit Threads(std::atomic<int>& waiting) : waiting_(waiting) {}
+    Enqueued enqueue(std::function<void()> work) override {
         ++waiting_;
-        ThreadPool::enqueue([this, work = std::move(work)] {
+        return pool_.enqueue([this, work = std::move(work)] {
             --waiting_;
             work();
         });
     }
+    void shutdown() override { pool_.shutdown(); }
 
   private:
     std::atomic<int>& waiting_;
+    httplib::ThreadPool pool_{threads};
 };
 
 /// One request for each connection.

@@ -13,6 +13,7 @@
 #include <ostream>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "cambrian/distributed/communicator/mpi_session.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -42,7 +43,7 @@ struct ScalingOptions {
     std::vector<int> ranks{1, 64, 1024};
     std::uint64_t per_rank = 64;
     std::uint64_t population = 0;  ///< 0: by the ranks.
-    std::uint64_t generations = 8;
+    std::optional<std::uint64_t> generations;
     std::string exchange;  ///< Empty: that of the config.
     std::string config;
     std::vector<std::string> overrides;
@@ -99,7 +100,8 @@ void add_options(CLI::App& app, ScalingOptions& options) {
         ->check(CLI::Range(1.0, 1000.0));
     app.add_option("--generations", options.generations,
                    "Generations, of which the first 2 do not count; in the steady state rows, of "
-                   "which those of the first window do not count either")
+                   "which those of the first window do not count either (8, or twice as many as do "
+                   "not count)")
         ->check(CLI::Range(3, 1000000));
     app.add_option("--exchange", options.exchange, "What travels between ranks")
         ->check(CLI::IsMember({"births", "genomes"}));
@@ -188,7 +190,8 @@ ScalingRun make_run(const ScalingOptions& options, int ranks, const fs::path& di
                                      ? options.population
                                      : options.per_rank * static_cast<std::uint64_t>(ranks);
     experiment.stop = {};
-    experiment.stop.generations = options.generations;
+    experiment.stop.generations =
+        options.generations.value_or(std::max<std::uint64_t>(8, 2 * run.warm_up()));
     if (!options.exchange.empty())
         experiment.distribution.exchange = options.exchange == "genomes"
                                                ? distributed::Exchange::genomes
@@ -228,16 +231,19 @@ int run_simulations(const ScalingOptions& options, std::ostream& out) {
     const SignalGuard signals;
     std::optional<TemporaryFolder> temporary;
     if (options.directory.empty()) temporary.emplace();
+    std::vector<ScalingRun> simulated;  // All are checked before the first is simulated.
+    std::map<int, int> runs;  // With so many ranks: whoever asks for them twice sees the spread.
+    for (const int ranks : options.ranks) {
+        const std::string& folder = temporary ? temporary->path() : options.directory;
+        simulated.push_back(make_run(options, ranks, directory_of(folder, ranks, ++runs[ranks])));
+    }
     out << fmt::format("simulated: evaluations of {:g} ms, {} --late-wakeup {:.0f}us\n",
                        1e3 * options.price.seconds, costs_text(options.costs),
                        1e6 * options.costs.late_wakeup)
         << header() << std::flush;
-    std::map<int, int> runs;  // With so many ranks: whoever asks for them twice sees the spread.
-    for (const int ranks : options.ranks) {
-        const std::string& folder = temporary ? temporary->path() : options.directory;
-        const ScalingRun run = make_run(options, ranks, directory_of(folder, ranks, ++runs[ranks]));
-        out << line_of(simulate(run, ranks, options.costs, signals.flag())) << std::flush;
-    }
+    for (std::size_t i = 0; i < simulated.size(); ++i)
+        out << line_of(simulate(simulated[i], options.ranks[i], options.costs, signals.flag()))
+            << std::flush;
     return exit_done;
 }
 

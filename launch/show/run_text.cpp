@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/evolve/evaluation/program_cache.hpp"
 #include "cambrian/launch/show/shell_word.hpp"
@@ -86,8 +87,8 @@ std::string summary_text(const distributed::Experiment& experiment) {
 namespace {
 
 struct Cost {
-    std::int64_t shared = 0;     ///< Bytes of data and draws.
-    std::int64_t temporary = 0;  ///< Bytes of temporaries of one run.
+    std::int64_t shared = 0;                ///< Bytes of data and draws.
+    std::optional<std::int64_t> temporary;  ///< Bytes of temporaries of one run.
 };
 
 std::vector<Var> inputs(Graph& graph, const std::vector<Tensor>& tensors, const char* prefix) {
@@ -105,7 +106,8 @@ std::int64_t bytes(const std::vector<Tensor>& tensors) {
     return total;
 }
 
-/// Compiles the objective of the starting structure, as an evaluation does.
+/// Compiles the objective of the starting structure, as an evaluation does. Temporaries are not
+/// known where the backend has no memory for that and the fallback would evaluate it.
 Cost cost(const distributed::Experiment& experiment, Backend& backend, std::int64_t individuals) {
     const evolve::Task& task = *experiment.task;
     const Network network(first_network(experiment));
@@ -120,8 +122,14 @@ Cost cost(const distributed::Experiment& experiment, Backend& backend, std::int6
         task.build({graph, network, operands, data_inputs, draw_inputs}, evolve::Phase::train)
             .fitness);
     constexpr std::array<std::size_t, 3> per_individual{0, 1, 2};
-    const auto program = backend.compile(eliminate_dead_code(vmap(graph, per_individual)));
-    return {bytes(data) + bytes(draws), program->peak_bytes(individuals)};
+    Cost result{.shared = bytes(data) + bytes(draws), .temporary = {}};
+    try {
+        result.temporary = backend.compile(eliminate_dead_code(vmap(graph, per_individual)))
+                               ->peak_bytes(individuals);
+    } catch (const OutOfMemoryError&) {
+        if (!experiment.distribution.fallback) throw;
+    }
+    return result;
 }
 
 }  // namespace
@@ -154,10 +162,15 @@ std::string dry_run_text(const distributed::Experiment& experiment, Backend& bac
         return text;
     }
     const Cost of_shard = cost(experiment, backend, static_cast<std::int64_t>(shard));
-    text +=
-        fmt::format("  memory      {} of temporaries for a shard, {} of data, {} of weights",
-                    size_text(of_shard.temporary), size_text(of_shard.shared),
-                    size_text(4 * network.weight_count() * static_cast<std::int64_t>(population)));
+    const std::string temporaries =
+        of_shard.temporary
+            ? size_text(*of_shard.temporary) + " of temporaries for a shard"
+            : std::string(
+                  "temporaries not known (even one network does not fit, the fallback "
+                  "evaluates it)");
+    text += fmt::format(
+        "  memory      {}, {} of data, {} of weights", temporaries, size_text(of_shard.shared),
+        size_text(4 * network.weight_count() * static_cast<std::int64_t>(population)));
     const std::int64_t limit = backend.memory().limit;
     text += limit > 0 ? fmt::format(" (limit {})\n", size_text(limit)) : std::string("\n");
     return text;

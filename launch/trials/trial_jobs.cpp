@@ -36,6 +36,15 @@ class TrialReporter final : public distributed::Reporter {
     bool started_ = false;
 };
 
+/// Where a damaged run is kept: beside those from before, which may be all that is left of it.
+std::filesystem::path place_aside(const std::filesystem::path& directory) {
+    const std::string first = directory.string() + ".damaged";
+    std::filesystem::path place = first;
+    for (int number = 2; std::filesystem::exists(std::filesystem::symlink_status(place)); ++number)
+        place = fmt::format("{}-{}", first, number);
+    return place;
+}
+
 }  // namespace
 
 ResolvedConfig trial_config(const TrialsOptions& options, const Schema& schema, std::uint64_t seed,
@@ -145,8 +154,7 @@ distributed::RunResult TrialJobs::evolve(const distributed::Experiment& experime
     } catch (const InputError& error) {
         // Its files were not synced: a host that went down may have left anything.
         if (reporter.has_started() || !std::filesystem::exists(experiment.directory)) throw;
-        const std::filesystem::path aside = experiment.directory.string() + ".damaged";
-        std::filesystem::remove_all(aside);
+        const std::filesystem::path aside = place_aside(experiment.directory);
         std::filesystem::rename(experiment.directory, aside);
         warn(seed, fmt::format("{}; it lies in {} now, and the run begins anew", error.what(),
                                aside.string()));

@@ -12,7 +12,8 @@ import shlex
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "docs"))
+SOURCES = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCES / "docs"))
 from make_book import pages_of  # noqa: E402
 
 PROGRAM, ROOT = (pathlib.Path(name).resolve() for name in sys.argv[1:3])
@@ -51,7 +52,7 @@ def broken_links(page, text):
 
 def other_arithmetic(text):
     """Numbers of the arithmetic that are not those of the source."""
-    source = (ROOT / "engine" / "backend" / "backend.hpp").read_text(encoding="utf-8")
+    source = (SOURCES / "engine" / "backend" / "backend.hpp").read_text(encoding="utf-8")
     own = re.search(r'arithmetic_version = "(\d+)"', source).group(1)
     for number in re.findall(r"arithmetic (\d+)", text):
         if number != own:

@@ -538,6 +538,7 @@ TEST(Experiment, RatesOfACppnThatHasNoChoiceAreTold) {
                     .notes,
                 ElementsAre(sums))
         << "its bells may become tanh";
+    EXPECT_THROW((void)experiment(json, {"genome.activations=[]"}), ConfigError);
 }
 
 TEST(Experiment, FoundersOfFilesHaveAllTheirConnections) {

@@ -39,10 +39,10 @@ class Evaluate : public testing::Test {
                more + "}";
     }
     std::vector<std::string> trained(const std::string& task, int count = 3,
-                                     const std::string& layers = "") const {
+                                     const std::string& layers = "") {
         std::vector<std::string> files;
         for (int seed = 1; seed <= count; ++seed) {
-            const std::string place = directory_.file(fmt::format("run-{}", seed));
+            const std::string place = directory_.file(fmt::format("run-{}", ++trained_));
             const std::string config = directory_.write(
                 "train.json", fmt::format(R"({{"run": {{"directory": "{}", "seed": {}}}, "task": {},
                 "network": {{"layers": [{}{{"type": "dense"}}]}},
@@ -62,6 +62,9 @@ class Evaluate : public testing::Test {
         return Json::parse(result.out);
     }
     TemporaryDirectory directory_;
+
+  private:
+    int trained_ = 0;
 };
 
 /// What a command says of a network, which a number of rows drawn in each generation changes not.

@@ -139,6 +139,11 @@ TEST(GenomeConfig, MayDifferBetweenIslands) {
     expect_refused(directory,
                    {"islands.count=2", "islands.overrides=[{}, {\"genome\": {\"node_ad\": 0}}]"},
                    "genome of type \"neat\"");
+    // Of another type: that is chosen for all.
+    expect_refused(directory,
+                   {"genome={\"type\": \"volumetric\"}", "islands.count=2",
+                    "islands.overrides=[{}, {\"genome\": {\"node_add_rate\": 0}}]"},
+                   "set genome.type to ");
 }
 
 std::string write_hyperneat(const TemporaryDirectory& directory) {

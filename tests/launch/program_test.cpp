@@ -5,12 +5,17 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/graph/op.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
 #include "cambrian/evolve/strategy/strategy.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
 #include "cambrian/evolve/variation/genome_kind.hpp"
+#include "cambrian/launch/config/experiment_reader.hpp"
+#include "cambrian/launch/config/training_reader.hpp"
 #include "cambrian/launch/show/function_table.hpp"
+#include "cambrian/launch/show/run_text.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
 namespace cambrian::launch {
@@ -532,6 +537,18 @@ TEST(Program, DryRunShowsStructureMemoryAndShards) {
          {"slot 0 [0 0 0 0]", "head", "ranks       1", "shards      6", "of temporaries"})
         EXPECT_THAT(result.out, HasSubstr(part));
     EXPECT_FALSE(std::filesystem::exists(directory.file("run-xor")));
+}
+
+TEST(Program, DryRunGoesOnWhereTheFallbackWould) {
+    const TemporaryDirectory directory;
+    const evolve::TaskRegistry tasks = evolve::standard_tasks();
+    const Schema schema(tasks);
+    distributed::Experiment experiment = make_experiment(
+        resolve_evolution(read_config(write_xor(directory), {}), schema), schema, tasks);
+    const auto tiny = make_cpu_backend({.memory_limit = 1});
+    EXPECT_THROW(static_cast<void>(dry_run_text(experiment, *tiny, 1)), OutOfMemoryError);
+    experiment.distribution.fallback = [] { return make_cpu_backend({}); };
+    EXPECT_THAT(dry_run_text(experiment, *tiny, 1), HasSubstr("temporaries not known"));
 }
 
 }  // namespace

@@ -121,6 +121,12 @@ TEST(Scaling, ARowOfTheSteadyStateHasTheBirthsOfABlock) {
     const Result early = steady("6");
     EXPECT_EQ(early.code, 2);
     EXPECT_THAT(early.err, HasSubstr("the first 6 rows"));
+    EXPECT_EQ(early.out, "");
+    // Unless told, as many as count do not.
+    std::vector<std::string> longer = blocks;
+    longer.insert(longer.end(), {"--set", "steady_state.window=24"});
+    const Result whole = scaling(longer);
+    EXPECT_EQ(whole.code, 0) << whole.err;
 }
 
 TEST(Scaling, RefusesAssignmentsThatChangeNothing) {

@@ -1,4 +1,8 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cmath>
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -197,6 +201,14 @@ TEST(Trials, RunsUnderWayGoOn) {
     EXPECT_EQ(test::content(directory.path() / "set/seed-1/generations.csv"),
               test::content(other.path() / "set/seed-1/generations.csv"));
     EXPECT_EQ(fs::file_size(directory.path() / "set/seed-1.damaged/checkpoint.cmb"), 10U);
+    // One that was set aside before stays, too.
+    fs::remove(directory.path() / "set/trials.csv");
+    for (const fs::directory_entry& entry : fs::directory_iterator(directory.path() / "set/seed-1"))
+        if (entry.path().filename().string().starts_with("checkpoint"))
+            fs::resize_file(entry.path(), 11);
+    EXPECT_EQ(trials(directory, {"--runs", "1"}).code, 0);
+    EXPECT_EQ(fs::file_size(directory.path() / "set/seed-1.damaged/checkpoint.cmb"), 10U);
+    EXPECT_EQ(fs::file_size(directory.path() / "set/seed-1.damaged-2/checkpoint.cmb"), 11U);
 }
 
 TEST(Trials, ARunThatCannotBeWrittenStaysAsItIs) {
@@ -212,6 +224,42 @@ TEST(Trials, ARunThatCannotBeWrittenStaysAsItIs) {
     EXPECT_THAT(again.err, HasSubstr("cannot be written"));
     EXPECT_EQ(test::content(directory.path() / "set/seed-1/generations.csv"), rows);
     EXPECT_FALSE(fs::exists(directory.path() / "set/seed-1.damaged"));
+}
+
+/// A file that the system does not let be opened, whoever asks: it has a lease.
+class LeasedFile {
+  public:
+    explicit LeasedFile(const fs::path& path)
+        : before_(std::signal(SIGIO, SIG_IGN)), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+        leased_ = ::fcntl(file_, F_SETLEASE, F_WRLCK) == 0;
+    }
+    ~LeasedFile() {
+        ::close(file_);
+        std::signal(SIGIO, before_);
+    }
+    LeasedFile(const LeasedFile&) = delete;
+    LeasedFile& operator=(const LeasedFile&) = delete;
+    [[nodiscard]] bool leased() const { return leased_; }
+
+  private:
+    void (*before_)(int);
+    int file_;
+    bool leased_ = false;
+};
+
+TEST(Trials, ARunWhoseFilesCannotBeOpenedStaysAsItIs) {
+    const TemporaryDirectory directory;
+    ASSERT_EQ(trials(directory, {"--runs", "1"}).code, 0);
+    fs::remove(directory.path() / "set/trials.csv");
+    for (const char* name : {"generations.csv", "checkpoint.cmb"}) {
+        const LeasedFile file(directory.path() / "set/seed-1" / name);
+        if (!file.leased()) GTEST_SKIP() << "the file system has no leases";
+        const Result again = trials(directory, {"--runs", "1"});
+        EXPECT_EQ(again.code, 3) << name << again.out;
+        EXPECT_THAT(again.err, HasSubstr(name));
+        EXPECT_TRUE(fs::exists(directory.path() / "set/seed-1" / name));
+        EXPECT_FALSE(fs::exists(directory.path() / "set/seed-1.damaged"));
+    }
 }
 
 TEST(Trials, InterruptsAndKillsChangeNoRow) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -63,8 +64,8 @@ class DatasetTask final : public Task, public LabelledTask {
   public:
     DatasetTask(Learning learning, const DatasetSettings& settings, Preparation preparation,
                 std::vector<std::string> notes)
-        : learning_(std::move(learning)),
-          rows_drawn_(settings.rows_per_evaluation < learning_.data.train.rows()
+        : learning_(std::make_shared<const Learning>(std::move(learning))),
+          rows_drawn_(settings.rows_per_evaluation < learning_->data.train.rows()
                           ? settings.rows_per_evaluation
                           : 0),
           fitness_(settings.fitness),
@@ -73,14 +74,14 @@ class DatasetTask final : public Task, public LabelledTask {
 
     std::string_view type() const override { return "dataset"; }
     TaskSignature signature() const override {
-        const Shape& inputs = learning_.data.train.inputs.shape;
+        const Shape& inputs = learning_->data.train.inputs.shape;
         return {.observations = inputs[-1],
-                .outputs = learning_.data.outputs,
+                .outputs = learning_->data.outputs,
                 .time = inputs.rank() == 3,
                 .steps = inputs.rank() == 3 ? inputs[1] : 0,
                 .stochastic = rows_drawn_ > 0,
-                .validates = learning_.data.validation.rows() > 0,
-                .tests = learning_.data.test.rows() > 0,
+                .validates = learning_->data.validation.rows() > 0,
+                .tests = learning_->data.test.rows() > 0,
                 .loss = fitness_ == DatasetFitness::loss};
     }
 
@@ -94,7 +95,7 @@ class DatasetTask final : public Task, public LabelledTask {
         RandomStream rng(random_key(seed, fmt::format("rows/{}/{}", name(phase), round)), 0);
         Tensor rows(ValueType::integer, Shape{rows_drawn_});
         for (double& row : rows.elements)
-            row = rng.index(static_cast<std::uint32_t>(learning_.data.train.rows()));
+            row = rng.index(static_cast<std::uint32_t>(learning_->data.train.rows()));
         return {rows};
     }
 
@@ -104,10 +105,10 @@ class DatasetTask final : public Task, public LabelledTask {
         };
         const Var targets = chosen(context.data[1]);
         const Var outputs = training_graphs::answers(
-            context.network, context.operands, chosen(context.data[0]), targets, learning_.loss);
-        const LossTerms terms = measure(learning_.loss, outputs, targets);
+            context.network, context.operands, chosen(context.data[0]), targets, learning_->loss);
+        const LossTerms terms = measure(learning_->loss, outputs, targets);
         Objective result{.fitness = -terms.mean, .env_steps = {}, .per_sample = {}};
-        if (has_accuracy(learning_.loss))
+        if (has_accuracy(learning_->loss))
             result.accuracy = terms.right / max(terms.count, constant(context.graph, 1.0));
         // Answers that are no numbers have a largest one, too: their fitness is none, either.
         if (fitness_ == DatasetFitness::accuracy) {
@@ -124,22 +125,22 @@ class DatasetTask final : public Task, public LabelledTask {
         return task;
     }
 
-    const Learning* learning() const override { return &learning_; }
+    const Learning* learning() const override { return learning_.get(); }
     std::optional<Preparation> preparation() const override { return preparation_; }
     std::vector<std::string> notes() const override { return notes_; }
     std::shared_ptr<const LabelledRows> labelled_rows(Phase phase) const override;
 
   private:
     [[nodiscard]] const Samples& part(Phase phase) const {
-        return phase == Phase::train        ? learning_.data.train
-               : phase == Phase::validation ? learning_.data.validation
-                                            : learning_.data.test;
+        return phase == Phase::train        ? learning_->data.train
+               : phase == Phase::validation ? learning_->data.validation
+                                            : learning_->data.test;
     }
     [[nodiscard]] bool draws_rows(Phase phase) const {
         return phase == Phase::train && rows_drawn_ > 0;
     }
 
-    Learning learning_;
+    std::shared_ptr<const Learning> learning_;  ///< Shared with the whole task.
     std::int64_t rows_drawn_;  ///< Of the train part, with repetition; 0: all rows.
     DatasetFitness fitness_;
     Preparation preparation_;
@@ -152,7 +153,7 @@ std::shared_ptr<const LabelledRows> DatasetTask::labelled_rows(Phase phase) cons
     auto rows = std::make_shared<LabelledRows>();
     rows->inputs = samples.inputs;
     rows->targets = samples.targets.elements;
-    const Loss& loss = learning_.loss;
+    const Loss& loss = learning_->loss;
     rows->label_names = preparation_.labels;
     const bool sequences = samples.inputs.shape.rank() == 3;
     if (sequences && samples.targets.shape.rank() == (wants_classes(loss) ? 1 : 2))

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -17,13 +18,14 @@ namespace {
 
 class TableTask final : public Task, public LabelledTask {
   public:
-    explicit TableTask(const TableSettings& settings) : TableTask(settings, load_table(settings)) {}
-    TableTask(TableSettings settings, TableData data)
+    explicit TableTask(const TableSettings& settings)
+        : TableTask(settings, std::make_shared<const TableData>(load_table(settings))) {}
+    TableTask(TableSettings settings, std::shared_ptr<const TableData> data)
         : settings_(std::move(settings)), data_(std::move(data)) {
         drop_slow_baselines();
         const std::int64_t wanted = settings_.rows_per_evaluation;
-        draws_rows_ = wanted > 0 && wanted < total_rows(data_.train);
-        for (const Series& series : data_.train)
+        draws_rows_ = wanted > 0 && wanted < total_rows(data_->train);
+        for (const Series& series : data_->train)
             if (series.rows < settings_.sequence_length)
                 throw ConfigError(fmt::format(
                     "task.sequence_length is {} ({} has {} rows for training) use shorter "
@@ -34,13 +36,13 @@ class TableTask final : public Task, public LabelledTask {
     std::string_view type() const override { return "table"; }
 
     TaskSignature signature() const override {
-        return {.observations = static_cast<std::int64_t>(data_.inputs.size()),
+        return {.observations = static_cast<std::int64_t>(data_->inputs.size()),
                 .outputs = outputs(),
                 .time = settings_.sequence_length > 0,
                 .steps = settings_.sequence_length,
                 .stochastic = draws_rows_,
-                .validates = !data_.validation.empty(),
-                .tests = !data_.test.empty(),
+                .validates = !data_->validation.empty(),
+                .tests = !data_->test.empty(),
                 .loss = true,
                 .windows = settings_.sequence_length > 0};
     }
@@ -51,17 +53,17 @@ class TableTask final : public Task, public LabelledTask {
 
     std::vector<Baseline> baselines(Phase phase) const override {
         std::vector<Baseline> result;
-        if (data_.series(phase).empty()) return result;
+        if (data_->series(phase).empty()) return result;
         for (const std::string& name : settings_.baselines) {
             if (name == "autoregressive") {
                 for (const std::int64_t order : settings_.autoregressive_orders)
                     result.push_back(
                         {fmt::format("autoregressive({})", order),
-                         autoregressive_baseline(order, data_, phase, settings_.loss)});
+                         autoregressive_baseline(order, *data_, phase, settings_.loss)});
                 continue;
             }
             result.push_back({name == "majority" ? "majority (accuracy)" : name,
-                              table_baseline(name, data_, phase, settings_.loss)});
+                              table_baseline(name, *data_, phase, settings_.loss)});
         }
         return result;
     }
@@ -77,27 +79,27 @@ class TableTask final : public Task, public LabelledTask {
 
     /// Made when it is first asked for: evolution does not need it.
     const Learning* learning() const override {
-        learns_.call([this] { learning_ = table_learning(data_, settings_); });
+        learns_.call([this] { learning_ = table_learning(*data_, settings_); });
         return &*learning_;
     }
 
     std::optional<Preparation> preparation() const override {
-        return table_preparation(data_, settings_);
+        return table_preparation(*data_, settings_);
     }
 
     std::vector<std::string> notes() const override {
-        std::vector<std::string> notes = table_notes(data_, settings_);
+        std::vector<std::string> notes = table_notes(*data_, settings_);
         if (!left_out_.empty()) notes.push_back(left_out_);
         return notes;
     }
 
     std::optional<LossUnits> loss_units() const override {
-        return table_loss_units(data_, settings_);
+        return table_loss_units(*data_, settings_);
     }
 
     std::shared_ptr<const LabelledRows> labelled_rows(Phase phase) const override {
-        if (data_.series(phase).empty()) return nullptr;
-        return std::make_shared<LabelledRows>(table_labelled_rows(data_, settings_, phase));
+        if (data_->series(phase).empty()) return nullptr;
+        return std::make_shared<LabelledRows>(table_labelled_rows(*data_, settings_, phase));
     }
 
   private:
@@ -105,7 +107,7 @@ class TableTask final : public Task, public LabelledTask {
     void drop_slow_baselines();
     [[nodiscard]] bool classifies() const { return settings_.mode == TableMode::classification; }
     [[nodiscard]] std::int64_t outputs() const {
-        return static_cast<std::int64_t>(classifies() ? data_.classes.size()
+        return static_cast<std::int64_t>(classifies() ? data_->classes.size()
                                                       : settings_.targets.size());
     }
     /// Whether the rows of a phase are drawn from a table instead of laid out once.
@@ -116,7 +118,7 @@ class TableTask final : public Task, public LabelledTask {
     [[nodiscard]] Var losses(Var outputs, Var goals) const;
 
     TableSettings settings_;
-    TableData data_;
+    std::shared_ptr<const TableData> data_;  ///< Shared with the whole task.
     bool draws_rows_ = false;
     std::string left_out_;  ///< Says which baseline is left out, and how to have it.
     mutable Once learns_;
@@ -127,9 +129,9 @@ void TableTask::drop_slow_baselines() {
     // Rows times columns squared, a few seconds, and columns squared twice, 200 MB.
     constexpr double affordable_work = 1e9;
     constexpr double affordable_numbers = 1.25e7;
-    const auto columns = static_cast<double>(data_.inputs.size());
+    const auto columns = static_cast<double>(data_->inputs.size());
     const double numbers = columns * columns;
-    const double work = static_cast<double>(total_rows(data_.train)) * numbers;
+    const double work = static_cast<double>(total_rows(data_->train)) * numbers;
     if (settings_.chosen_baselines || (work <= affordable_work && numbers <= affordable_numbers))
         return;
     if (std::erase(settings_.baselines, "least_squares") > 0)
@@ -137,16 +139,16 @@ void TableTask::drop_slow_baselines() {
             "the baseline least_squares is left out ({} rows of {} columns take long, or much "
             "memory); name it in "
             "task.baselines to have it",
-            total_rows(data_.train), data_.inputs.size());
+            total_rows(data_->train), data_->inputs.size());
 }
 
 std::vector<Tensor> TableTask::data(Phase phase) const {
-    CAMBRIAN_EXPECT(!data_.series(phase).empty());
-    std::vector<Tensor> result{input_rows(data_, phase), goal_rows(data_, settings_, phase)};
+    CAMBRIAN_EXPECT(!data_->series(phase).empty());
+    std::vector<Tensor> result{input_rows(*data_, phase), goal_rows(*data_, settings_, phase)};
     const std::int64_t length = settings_.sequence_length;
     if (length == 0 || draws_rows(phase)) return result;
 
-    const Windows windows = cover(data_.series(phase), length, settings_.warm_up);
+    const Windows windows = cover(data_->series(phase), length, settings_.warm_up);
     for (Tensor& table : result) table = rows_at(table, windows.rows, {windows.count, length});
     result.emplace_back(ValueType::boolean, Shape{windows.count, length, 1},
                         std::vector<double>(windows.counted.begin(), windows.counted.end()));
@@ -158,7 +160,7 @@ std::vector<Tensor> TableTask::draws(Phase phase, std::uint64_t seed, std::uint6
     RandomStream rng(random_key(seed, fmt::format("rows/{}/{}", name(phase), round)), 0);
     const std::int64_t length = std::max<std::int64_t>(1, settings_.sequence_length);
     const std::int64_t count = settings_.rows_per_evaluation / length;
-    const std::vector<std::int64_t> rows = draw_windows(data_.train, length, count, rng);
+    const std::vector<std::int64_t> rows = draw_windows(data_->train, length, count, rng);
     const Shape shape = settings_.sequence_length == 0 ? Shape{count} : Shape{count, length};
     return {Tensor(ValueType::integer, shape, std::vector<double>(rows.begin(), rows.end()))};
 }
@@ -170,7 +172,7 @@ Var TableTask::losses(Var outputs, Var goals) const {
         return select(right, -log_softmax(outputs), constant(graph, 0.0));
     }
     std::vector<double> scales;
-    for (const Scaling& scaling : data_.outputs) scales.push_back(scaling.scale);
+    for (const Scaling& scaling : data_->outputs) scales.push_back(scaling.scale);
     const Var scale =
         graph.constant(Tensor(ValueType::real, Shape{this->outputs()}, std::move(scales)));
     const Var errors = goals - outputs * scale;
@@ -193,7 +195,7 @@ Objective TableTask::build(const ObjectiveContext& context, Phase phase) const {
     const Var lost = counting(losses(answers, goals));
     // Classes share one loss a row, targets have one each.
     const std::int64_t rows =
-        drawn ? lost.shape().elements() / lost.shape()[-1] : total_rows(data_.series(phase));
+        drawn ? lost.shape().elements() / lost.shape()[-1] : total_rows(data_->series(phase));
     const std::int64_t width = classifies() ? 1 : outputs();
     Objective result{.fitness = sum_in_runs(lost) * (-1.0 / static_cast<double>(rows * width)),
                      .env_steps = {},

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
+#include <string_view>
 
 #include "cambrian/distributed/communicator/mpi_session.hpp"
 #include "cambrian/distributed/protocol/handshake.hpp"
@@ -66,12 +67,14 @@ int show(const CommandContext& context, const RunOptions& options) {
         return exit_done;
     }
     const evolve::TaskSchedule tasks = make_tasks(job.config, context.tasks);
-    const distributed::Experiment experiment = make_experiment(
+    distributed::Experiment experiment = make_experiment(
         job.config, schema, tasks, make_founder(job.config, *tasks.first, resumed(options)),
         Purpose::evolve, context.strategies, context.genomes);
     const RankPlace place{launcher_local_rank(), launcher_local_size()};
     const DeviceSettings settings = device_settings(job.config.effective->at("engine"), place);
     const auto backend = make_backend(settings);
+    experiment.distribution.fallback =
+        fallback_of(job.config.effective->at("engine"), settings, place);
     if (const std::string threads = threads_note(settings, place); !threads.empty())
         context.out << "warning: " << threads << '\n';
     context.out << start_text(job)
@@ -276,6 +279,11 @@ ReadJob read_ahead(const CommandContext& context, const RunOptions& options, con
     return read;
 }
 
+/// In one piece: mpirun may say something at the same time.
+void say_error(const CommandContext& context, std::string_view text) {
+    context.err << fmt::format("cambrian: error: {}\n", text) << std::flush;
+}
+
 int run_job(const CommandContext& context, const RunOptions& options) {
     // Before and after MPI too: starting and ending it takes a while.
     const SignalGuard signals;
@@ -299,18 +307,18 @@ int run_job(const CommandContext& context, const RunOptions& options) {
     } catch (const distributed::CoordinatorLost& error) {
         session.set_lease(std::min(read.lease_seconds, distributed::farewell_without_coordinator));
         // Rank 0 cannot say it; one of the others is enough.
-        if (session.rank() == 1) context.err << "cambrian: error: " << error.what() << std::endl;
+        if (session.rank() == 1) say_error(context, error.what());
     } catch (const distributed::Deposed& error) {
         // The job and its exit code are another rank's.
         coordinating = false;
         context.out << std::flush;
-        context.err << "cambrian: error: " << error.what() << std::endl;
+        say_error(context, error.what());
     } catch (...) {
         const Failure failure = failure_of(std::current_exception());
         code = failure.exit_code;
         if (coordinating) {
             context.out << std::flush;
-            context.err << "cambrian: error: " << failure.text << std::endl;
+            say_error(context, failure.text);
             record_exit_code(code, session.patience());
             if (session.size() > 1) session.abort(code);
         }

@@ -200,6 +200,31 @@ TEST(Impostor, WithAnotherVersionIsRefused) {
                 ThrowsMessage<ConfigError>(HasSubstr("runs cambrian 0.0.1")));
 }
 
+TEST(Impostor, HearsWhyARunDidNotBegin) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.stop.generations = 1;
+    static_cast<void>(launch(experiment, {}));
+    std::string reason;
+    const auto play = [&reason](Communicator& communicator, const Handshake&) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        while (reason.empty() && std::chrono::steady_clock::now() < end) {
+            const auto message = communicator.receive(std::chrono::milliseconds(100));
+            if (message && message->kind == MessageKind::stop) {
+                reason = decode_message<Stop>(message->payload, "rank 0").reason;
+            }
+        }
+    };
+    std::string problem;
+    try {
+        static_cast<void>(run_with_impostor(experiment, play));  // Its directory is in use.
+    } catch (const Error& error) {
+        problem = error.what();
+    }
+    EXPECT_FALSE(problem.empty());
+    EXPECT_EQ(reason, problem);
+}
+
 TEST(Impostor, WithOtherArithmeticNeedsMixed) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment(place.path() / "run");

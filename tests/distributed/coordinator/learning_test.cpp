@@ -334,6 +334,57 @@ TEST(SlowLearning, IsNotRepeatedWhereARankThatLivesHasTheGenome) {
     });
 }
 
+/// Ranks 1 and 2 have half of the genomes each; rank 1 gives its own at once and lives, rank 2 has
+/// died.
+TEST(SlowLearning, IsNotWaitedForWhereOnlyARankThatHasAnsweredLives) {
+    Experiment experiment = learning_experiment(LearningMode::lamarckian);
+    experiment.distribution.lease_seconds = 20.0;
+    SimulatedNetwork network(3, {});
+    network.run([&](Communicator& communicator) {
+        const auto backend = make_inheriting_backend(1);
+        if (communicator.rank() > 0) {
+            send(communicator, 0, introduce(experiment, *backend));
+            for (;;) {
+                const auto message = communicator.receive(std::chrono::seconds(1));
+                if (message && message->kind == MessageKind::stop) return;
+                if (communicator.rank() == 2) continue;
+                send(communicator, 0, Heartbeat{});
+                if (message && message->kind == MessageKind::genome_request) {
+                    send(communicator, 0,
+                         GenomeReply{
+                             {},
+                             {},
+                             decode_message<GenomeRequest>(message->payload, "rank 0").origins});
+                }
+                Clock::sleep(std::chrono::milliseconds(500));
+            }
+        }
+        RecordingReporter reporter;
+        const std::atomic<int> interrupt{0};
+        Ancestry ancestry;
+        Scheduler scheduler(communicator, *backend, experiment, ancestry, reporter, interrupt,
+                            Reign{1, 0});
+        const SharedStrategy founders = scheduler.follower().newest()->strategy;
+        evolve::Scores scores(founders->births());
+        for (std::size_t i = 0; i < scores.size(); ++i) {
+            scores.fitness[i] = static_cast<double>(i);
+            scores.status[i] = evolve::Status::ok;
+        }
+        const SharedStrategy second =
+            founders->apply(founders->decide(scores, scheduler.threads()));
+        ancestry.begin(founders, {});
+        ancestry.add(second);
+        std::vector<std::uint32_t> holders(second->parent_pool().size(), 1);
+        std::fill(holders.begin() + static_cast<std::ptrdiff_t>(holders.size() / 2), holders.end(),
+                  2);
+        static_cast<void>(scheduler.follower().load(second->save(), std::move(holders)));
+        scheduler.gather();
+        const Clock::time_point asked = Clock::now();
+        EXPECT_TRUE(scheduler.gather_parents());
+        EXPECT_LT(seconds_since(asked), 0.75 * experiment.distribution.lease_seconds);
+    });
+}
+
 /// All that was learned since the first checkpoint is learned once more before the run goes on.
 TEST(SlowLearning, BeforeAResumeIsWaitedForByAllRanks) {
     const TemporaryDirectory place;

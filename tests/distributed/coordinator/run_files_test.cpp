@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -105,6 +106,10 @@ TEST(StatusFile, ThatSaysNonsenseIsRefused) {
     std::ofstream(path) << right;
     EXPECT_EQ(read_status_file(path)->exit_code, 255);
     EXPECT_EQ(read_status_file(path)->reason, "a?[2J?b") << "it must not steer a terminal";
+    nlohmann::json former = right;
+    former["tested"] = "-nan";
+    std::ofstream(path) << former;
+    EXPECT_TRUE(std::isnan(read_status_file(path)->tested.value())) << "as was written once";
     for (const auto& [key, value] : std::vector<std::pair<std::string, nlohmann::json>>{
              {"state", "flying"},
              {"state", nullptr},

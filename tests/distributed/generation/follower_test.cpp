@@ -313,7 +313,8 @@ TEST_F(FollowerTest, JumpsToAStateAndKeepsWhatLives) {
     }
     static_cast<void>(advance(0));
     const Round& second = *all->round();
-    late.load(second.strategy->save(), std::vector(second.holders));
+    const Hash128 passed = late.round()->digest;
+    late.load(second.strategy->save(), std::vector(second.holders), std::span(&passed, 1));
     std::size_t kept = 0;
     for (std::size_t place = 0; place < second.holders.size(); ++place) {
         const bool carried = second.strategy->parent_pool()[place].origin < 60;
@@ -357,6 +358,37 @@ TEST_F(FollowerTest, NothingThatAnotherStateMadeCountsAfterAJump) {
     static_cast<void>(jump());
     EXPECT_TRUE(kept(2));
     EXPECT_FALSE(kept(3));
+}
+
+TEST_F(FollowerTest, WhatAnotherStateMadeIsNoParentAGenerationLater) {
+    Follower& diverged = *followers[0];
+    const std::uint64_t births = all->round()->strategy->births();
+    const auto record = [this, births](double sign) {
+        const evolve::Strategy& strategy = *all->round()->strategy;
+        evolve::Scores scores(births);
+        for (std::size_t i = 0; i < births; ++i) {
+            scores.fitness[i] = sign * static_cast<double>(i);
+            scores.status[i] = evolve::Status::ok;
+        }
+        const auto size = static_cast<std::uint32_t>(all->round()->order.size());
+        return Record{strategy.generation(), strategy.decide(scores, threads), {{size, 0}}};
+    };
+    static_cast<void>(diverged.apply(record(-1.0)));
+    static_cast<void>(all->apply(record(1.0)));
+    const OrderRange every{0, diverged.round()->order.size()};
+    diverged.keep(*diverged.round(), every,
+                  PoolGenomes(every.size(), std::make_shared<const evolve::Individual>()));
+    const Hash128 passed = all->round()->digest;
+    static_cast<void>(all->apply(record(1.0)));
+    const Round& right = *all->round();
+    EXPECT_TRUE(std::ranges::any_of(right.strategy->parent_pool(), [&](const auto& member) {
+        return diverged.find(member.origin) != nullptr;
+    })) << "a name of both states";
+    static_cast<void>(diverged.load(right.strategy->save(), all->holders(), std::span(&passed, 1)));
+    EXPECT_EQ(diverged.round()->digest, right.digest);
+    for (std::size_t place = 0; place < right.holders.size(); ++place) {
+        EXPECT_EQ(parent(diverged, place), nullptr);
+    }
 }
 
 TEST_F(FollowerTest, ALearnedParentIsKeptForTheNextWhoAsks) {

@@ -225,12 +225,12 @@ TEST_F(WorkerTest, TakesWhatItWaitsForOutOfAnAnswerThatTellsMore) {
     PlayedCoordinator coordinator(experiment_);
     GenomeReply reply = answer_to(begin(coordinator));
     // Another rank has given these by now.
-    const GenomeReply more = answer_to(GenomeRequest{{0}});
-    reply.genomes.insert(reply.genomes.begin(), {0, 0, more.genomes[0].weights});
+    constexpr evolve::BirthId given = 9'000;
+    const GenomeReply more = answer_to(GenomeRequest{{given}});
+    reply.genomes.insert(reply.genomes.begin(), {given, 0, more.genomes[0].weights});
     reply.structures.insert(reply.structures.begin(), more.structures[0]);
     for (std::size_t i = 1; i < reply.genomes.size(); ++i) ++reply.genomes[i].structure;
-    reply.genomes.push_back(reply.genomes[1]);
-    reply.gone = {1, reply.genomes[1].origin};
+    reply.gone = {given + 1};
     coordinator.say(reply);
     expect_result(coordinator, one);
 }
@@ -558,6 +558,32 @@ TEST_F(WorkerTest, ScoresOfAnotherStateDoNotCountAfterTheRightOne) {
     EXPECT_EQ(request->digest, round_->digest);
     EXPECT_EQ(request->room, 1U);
     EXPECT_TRUE(request->results.empty());
+    coordinator.say(answer_to(*lacked));
+    expect_result(coordinator, two);
+}
+
+TEST_F(WorkerTest, GenomesThatAnotherStateAskedForFillNothingOfTheRightOne) {
+    ThreadPool threads(1);
+    const SharedRound other =
+        make_round(make_strategy(experiment_)->apply(decision_of_founders(experiment_, -1.0)),
+                   std::vector(round_->holders), false, threads);
+    PlayedCoordinator coordinator(experiment_);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    coordinator.say(order_of(*other, one));
+    const auto stale = coordinator.hear<GenomeRequest>();
+    ASSERT_TRUE(stale);
+    ShardOrder order = order_of(*round_, two);
+    order.generation = 1;
+    coordinator.say(order);
+    // It gives the first shard back, and says where it is now.
+    const auto request = coordinator.hear<Request>();
+    ASSERT_TRUE(request);
+    EXPECT_EQ(request->digest, round_->digest);
+    EXPECT_EQ(request->room, 1U);
+    EXPECT_TRUE(request->results.empty());
+    const auto lacked = coordinator.hear<GenomeRequest>();
+    ASSERT_TRUE(lacked);
+    coordinator.say(answer_to(*stale));
     coordinator.say(answer_to(*lacked));
     expect_result(coordinator, two);
 }

@@ -205,6 +205,7 @@ TEST_F(Dataset, MiniBatchesAreThoseOfTheirRows) {
     EXPECT_FALSE(whole->signature().stochastic);
     EXPECT_THAT(whole->draws(Phase::train, 1, 0), IsEmpty());
     EXPECT_EQ(whole->data(Phase::train), data);
+    EXPECT_EQ(whole->learning(), task->learning());  // No copy of the rows.
     EXPECT_EQ(whole->whole(), nullptr);
     // As many as there are is all of them, each once.
     EXPECT_FALSE(testing::standard_task(

@@ -108,6 +108,17 @@ with tempfile.TemporaryDirectory() as folder:
             kept = json.load(file)
         assert kept["run"]["base_directory"].endswith(expected), kept
         assert kept["extends"] == os.path.join(place, "other.json"), kept
+    # A file that is extended may say where, too: the nearest that does.
+    os.mkdir("sub")
+    for name, text in (("near.json", '{ "extends": "sub/far.json", "task": "http://x" } // {'),
+                       ("sub/far.json", '{ "extends": "../last.json", "run": { "seed": 2 } }'),
+                       ("last.json", '{ "run": { "base_directory": "b" } }'), ("circle.json", '{ "extends": "circle.json" }'),
+                       ("none.json", '{ "extends": "last.json", "run": { "base_directory": null } }')):
+        with open(name, "w") as file:
+            file.write(text)
+    for name, expected in (("near", "b"), ("last", "b"), ("circle", ""), ("none", ""), ("missing", "")):
+        assert cambrian._base_directory({"extends": name + ".json"}, place) == expected, name
+    assert cambrian._base_directory({"run": {"base_directory": "own"}, "extends": "near.json"}, place) == "own"
     os.chdir(before)
 
 os.environ["CAMBRIAN"] = tempfile.gettempdir()
