@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/runs/exit_code.hpp"
 
 #if defined(CAMBRIAN_HAS_MPI)
 #include <mpi.h>
@@ -146,11 +147,11 @@ class HangGuard {
 
 /// The job can be started again as it was: nothing has begun. launch/mpi knows the first words.
 std::string start_complaint(double seconds) {
-    return fmt::format(
-        "cambrian: error: MPI did not start within {:g} s (a rank died while the job started, the "
-        "hosts do not reach each other, or they are slower) start the job again, or raise "
-        "distributed.start_seconds\n",
-        seconds);
+    return error_line(fmt::format(
+        "MPI did not start within {:g} s (a rank died while the job started, the hosts do not "
+        "reach each other, or they are slower) start the job again, or raise "
+        "distributed.start_seconds",
+        seconds));
 }
 
 }  // namespace

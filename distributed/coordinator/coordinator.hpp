@@ -39,6 +39,8 @@ class Coordinator {
         std::vector<std::uint32_t> evaluators;  ///< By position.
         evolve::FitnessRange fitness;  ///< Of all scores, with those that were carried over.
         Clock::time_point begun;
+        evolve::Decision decision{};
+        SharedStrategy next{};  ///< The state after it, where somebody has asked for it.
     };
 
     /// The fittest after a generation, without its genome: one of its births, or a member that
@@ -94,12 +96,11 @@ class Coordinator {
     [[nodiscard]] bool judge_initial(const Generation& generation);
     /// Tests the best of a generation and others, validates the best where that is due, and has it
     /// challenge the champion. False when interrupted.
-    [[nodiscard]] bool judge_champion(const Generation& generation,
-                                      const evolve::Decision& decision, GenerationReport& report);
+    [[nodiscard]] bool judge_champion(Generation& generation, GenerationReport& report);
     /// Whether the best of a generation is the best of the members after the decision, too: not
     /// where it gives way to founders or migrants, or its species dies out.
-    [[nodiscard]] bool lives_on(const Leader& leader, const evolve::Decision& decision) const;
-    void commit(Generation&& generation, evolve::Decision decision, GenerationReport report);
+    [[nodiscard]] bool lives_on(const Leader& leader, Generation& generation) const;
+    void commit(Generation&& generation, GenerationReport report);
 
     /// Validates the best of the last generation, where the schedule did not: at the end of a run.
     /// False when interrupted.

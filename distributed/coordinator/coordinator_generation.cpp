@@ -74,13 +74,13 @@ bool Coordinator::advance() {
     GenerationReport& report = *summary;
     report.failed_in_a_row = count_failures(generation);
     const Clock::duration before = Clock::worked();
-    evolve::Decision decision = scheduler_.follower().newest()->strategy->decide(
+    generation.decision = scheduler_.follower().newest()->strategy->decide(
         generation.results.scores, scheduler_.threads());
     report.decide_seconds = seconds_of(Clock::worked() - before);
-    if (!judge_champion(generation, decision, report)) {
+    if (!judge_champion(generation, report)) {
         return false;
     }
-    commit(std::move(generation), std::move(decision), report);
+    commit(std::move(generation), report);
     return true;
 }
 
@@ -285,21 +285,20 @@ bool Coordinator::judge_initial(const Generation& generation) {
            challenge(generation, first, apart);
 }
 
-bool Coordinator::lives_on(const Leader& leader, const evolve::Decision& decision) const {
+bool Coordinator::lives_on(const Leader& leader, Generation& generation) const {
     const evolve::Strategy& newest = *scheduler_.follower().newest()->strategy;
     if (newest.keeps_best()) {
         return true;
     }
-    const auto next = newest.apply(decision);
-    const std::span<const evolve::Member> pool = next->parent_pool();
+    generation.next = newest.apply(generation.decision);
+    const std::span<const evolve::Member> pool = generation.next->parent_pool();
     const std::size_t place = fittest_place(pool);
     // On another island it may live as another birth.
     return place < pool.size() && pool[place].origin == leader.champion.origin &&
            pool[place].fitness == leader.champion.fitness;
 }
 
-bool Coordinator::judge_champion(const Generation& generation, const evolve::Decision& decision,
-                                 GenerationReport& report) {
+bool Coordinator::judge_champion(Generation& generation, GenerationReport& report) {
     if (report.generation == 0 && !judge_initial(generation)) {
         return false;
     }
@@ -310,7 +309,7 @@ bool Coordinator::judge_champion(const Generation& generation, const evolve::Dec
     const std::uint64_t every = experiment_.validation.every;
     const bool scheduled = every > 0 && (report.generation + 1) % every == 0;
     // One that does not live on could be validated at no later time, and would lose to one that is.
-    const bool due = signature_.validates && (scheduled || !lives_on(*leader, decision));
+    const bool due = signature_.validates && (scheduled || !lives_on(*leader, generation));
     if (!test_candidates(generation, *leader, report)) {
         return false;
     }
@@ -452,20 +451,20 @@ bool Coordinator::judge_last() {
     return true;
 }
 
-void Coordinator::commit(Generation&& generation, evolve::Decision decision,
-                         GenerationReport report) {
+void Coordinator::commit(Generation&& generation, GenerationReport report) {
     // What the journal of a new run follows: nothing is kept of one that never came so far.
     std::shared_ptr<Checkpoint> start;
     if (!std::exchange(begun_, true)) {
         start = std::make_shared<Checkpoint>(state_of(*scheduler_.follower().newest()->strategy));
         start->champion.reset();
     }
-    Record record{report.generation, std::move(decision), generation.results.holders};
+    Record record{report.generation, std::move(generation.decision), generation.results.holders};
     JournalEntry entry;
     entry.generation = record.generation;
     entry.digest = scheduler_.follower().newest()->digest;
     entry.decision = record.decision;
-    scheduler_.follow(std::move(record), !reached(report) && interrupt_.load() == 0);
+    scheduler_.follow(std::move(record), std::move(generation.next),
+                      !reached(report) && interrupt_.load() == 0);
     ancestry_.add(scheduler_.follower().newest()->strategy);
     report.seconds = seconds_since(generation.begun);
     report.elapsed_seconds = elapsed();

@@ -262,11 +262,11 @@ void Scheduler::work_with_others() {
     }
 }
 
-void Scheduler::follow(Record record, bool goes_on) {
+void Scheduler::follow(Record record, SharedStrategy next, bool goes_on) {
     const Hash128 before = follower_.newest()->digest;
     // They follow while this rank does.
     const RoundEnd end = spread(record, goes_on);
-    retired_ = follower_.apply(record);
+    retired_ = follower_.apply(record, std::move(next));
     for (const std::uint32_t rank : end.ranks) {
         peers_[rank].digest = follower_.newest()->digest;
     }

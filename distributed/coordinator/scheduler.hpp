@@ -73,8 +73,9 @@ class Scheduler {
     /// evaluated, too, where a rank has nothing else to do; nothing when interrupted.
     [[nodiscard]] std::optional<GenerationResults> evaluate();
     /// The next round, here and with the next orders everywhere.
+    /// @param next its state, where it is known already.
     /// @param goes_on whether the run comes to its births: then ranks begin with some at once.
-    void follow(Record record, bool goes_on);
+    void follow(Record record, SharedStrategy next, bool goes_on);
     /// Births that are under way are no longer wanted: the run ends.
     void rest() { progress_.clear(); }
     /// The genome of a position of the oldest open round, which this rank evaluated; nothing when
@@ -270,11 +271,11 @@ class Scheduler {
     /// The genomes of these births, from other ranks or made again. False when interrupted.
     [[nodiscard]] bool fetch(std::span<const evolve::BirthId> origins,
                              std::span<const std::uint32_t> holders, Ancestry::Genomes& genomes);
-    /// Whether a rank that was asked may still give some of the genomes.
-    [[nodiscard]] bool owes_genomes(const Peer& asked, const GenomeRequest& request) const;
-    /// Whether a fetch goes on waiting for the ranks that were asked.
+    /// Takes out of requests what has come, and all that is asked of ranks that have left.
+    void forget_given(std::map<int, GenomeRequest>& owed) const;
+    /// Whether a fetch goes on waiting for ranks that owe genomes.
     /// @param last when it got something, or began.
-    [[nodiscard]] bool waits_for_genomes(const std::map<int, GenomeRequest>& asked,
+    [[nodiscard]] bool waits_for_genomes(const std::map<int, GenomeRequest>& owed,
                                          Clock::time_point last) const;
     void take_own_results();
     void take_result(JobResult result);

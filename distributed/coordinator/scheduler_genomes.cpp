@@ -154,55 +154,56 @@ bool Scheduler::gives_up(Clock::time_point start) const {
     return interrupted() && seconds_since(start) > moment;
 }
 
-bool Scheduler::owes_genomes(const Peer& asked, const GenomeRequest& request) const {
-    return serving(asked) && std::ranges::any_of(request.origins, [this](const auto origin) {
-               const auto at = fetched_.find(origin);
-               return at != fetched_.end() && !at->second;
-           });
+void Scheduler::forget_given(std::map<int, GenomeRequest>& owed) const {
+    for (auto& [rank, request] : owed) {
+        std::erase_if(request.origins, [this](evolve::BirthId origin) {
+            const auto at = fetched_.find(origin);
+            return at == fetched_.end() || at->second;
+        });
+    }
+    std::erase_if(owed, [this](const auto& entry) {
+        const Peer& holder = peers_[static_cast<std::size_t>(entry.first)];
+        return entry.second.origins.empty() || !serving(holder);
+    });
 }
 
-bool Scheduler::waits_for_genomes(const std::map<int, GenomeRequest>& asked,
+bool Scheduler::waits_for_genomes(const std::map<int, GenomeRequest>& owed,
                                   Clock::time_point last) const {
-    bool owed = false;
-    bool patient = false;
-    for (const auto& [rank, request] : asked) {
-        const Peer& holder = peers_[static_cast<std::size_t>(rank)];
-        if (owes_genomes(holder, request)) {
-            owed = true;
-            // To learn once more takes longer than any answer of a rank that lives.
-            patient = patient || (inherits_learning(experiment_) && heard_lately(holder));
-        }
-    }
+    // To learn once more takes longer than any answer of a rank that lives.
+    const bool patient =
+        inherits_learning(experiment_) && std::ranges::any_of(owed, [this](const auto& entry) {
+            return heard_lately(peers_[static_cast<std::size_t>(entry.first)]);
+        });
     const double waited = seconds_since(last) / experiment_.distribution.lease_seconds;
-    return owed && waited < (patient ? 1.0 : fetching_share);
+    return !owed.empty() && waited < (patient ? 1.0 : fetching_share);
 }
 
 bool Scheduler::fetch(std::span<const evolve::BirthId> origins,
                       std::span<const std::uint32_t> holders, Ancestry::Genomes& genomes) {
-    std::map<int, GenomeRequest> requests;
+    std::map<int, GenomeRequest> owed;
     fetched_.clear();
     for (std::size_t i = 0; i < origins.size(); ++i) {
         const int holder = static_cast<int>(holders[i]);
         if (holder != own_rank_ && serving(peer(holder))) {
-            requests[holder].origins.push_back(origins[i]);
+            owed[holder].origins.push_back(origins[i]);
             fetched_.emplace(origins[i], nullptr);
         }
     }
-    for (const auto& [rank, request] : requests) {
+    for (const auto& [rank, request] : owed) {
         send(communicator_, rank, request);
     }
     const Clock::time_point start = Clock::now();
     Clock::time_point last = start;  // That one came.
-    std::size_t missing = fetched_.size();
-    while (missing > 0 && waits_for_genomes(requests, last)) {
+    while (waits_for_genomes(owed, last)) {
         if (gives_up(start)) {
             return false;
         }
+        const std::uint64_t before = seconds_[static_cast<std::size_t>(own_rank_)].fetched;
         serve(fetching_patience);
-        const auto left = static_cast<std::size_t>(std::ranges::count_if(
-            fetched_, [](const auto& entry) { return entry.second == nullptr; }));
-        last = left < missing ? Clock::now() : last;
-        missing = left;
+        if (seconds_[static_cast<std::size_t>(own_rank_)].fetched > before) {
+            last = Clock::now();
+        }
+        forget_given(owed);
     }
     genomes = std::exchange(fetched_, {});
     std::erase_if(genomes, [](const auto& entry) { return !entry.second; });

@@ -91,6 +91,7 @@ ShardOrder Scheduler::empty_order(int rank) {
     if (lacking == steps_.end()) {
         order.state = RoundState{
             newest.strategy->save(), follower_.holders(), {passed_.begin(), passed_.end()}};
+        order.state->passed.push_back(newest.digest);
     }
     worker.digest = newest.digest;
     return order;

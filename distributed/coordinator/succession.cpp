@@ -13,7 +13,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/run_file.hpp"
-#include "cambrian/evolve/runs/run_status.hpp"
+#include "cambrian/evolve/runs/run_lock.hpp"
 
 namespace cambrian::distributed {
 

@@ -128,12 +128,13 @@ void Follower::check_ranks(std::span<const std::uint32_t> holders) const {
     }
 }
 
-std::shared_ptr<const void> Follower::apply(const Record& record) {
+std::shared_ptr<const void> Follower::apply(const Record& record, SharedStrategy known) {
     for (const HolderRange& range : record.holders) {
         check_ranks(std::span(&range.rank, 1));
     }
-    auto [next, sources] = next_round(
-        *round(), *newest(), record, reevaluates(newest()->generation() + 1), threads_, foresight_);
+    auto [next, sources] =
+        next_round(*round(), *newest(), record, reevaluates(newest()->generation() + 1), threads_,
+                   foresight_, std::move(known));
     const auto pool = std::make_shared<PoolGenomes>(sources.size());
     for_each_index(threads_, sources.size(), block_of_births, [&](std::size_t place) {
         const MemberSource& source = sources[place];
@@ -158,6 +159,10 @@ std::shared_ptr<const void> Follower::apply(const Record& record) {
     closed.emplace_back().children = std::exchange(former_->children, {});
     open_.push_back({std::move(next), pool, {}, {}});
     return retire(std::move(closed));
+}
+
+bool Follower::is_at(std::span<const Hash128> states) const {
+    return std::ranges::find(states, newest()->digest) != states.end();
 }
 
 std::shared_ptr<const void> Follower::load(std::span<const std::byte> state,
@@ -187,9 +192,7 @@ std::shared_ptr<const void> Follower::load(std::span<const std::byte> state,
             "the state of a run is refused (its members and their ranks differ in number) check "
             "that every rank runs the same program");
     }
-    const Hash128 here = newest()->digest;
-    const bool right =
-        loaded.back().round->digest == here || std::ranges::find(passed, here) != passed.end();
+    const bool right = is_at(passed);
     for (Open& open : loaded) {
         const std::span<const evolve::Member> members = open.round->strategy->parent_pool();
         for (std::size_t place = 0; right && place < members.size(); ++place) {

@@ -84,15 +84,18 @@ class Follower {
     /// Closes the oldest round and opens the next. Returns genomes that nobody needs any more, to
     /// be freed where nobody waits. Throws InputError, and stays where it is, for a record of
     /// another round.
-    std::shared_ptr<const void> apply(const Record& record);
+    /// @param known the state after the decision, where it was asked for before.
+    std::shared_ptr<const void> apply(const Record& record, SharedStrategy known = {});
     /// Does a little of what apply() will have to; false where nothing is left to do. For ranks
     /// that wait for evaluations.
     bool foresee() { return open() == 1 && distributed::foresee(*newest(), foresight_); }
-    /// Jumps to a state. Genomes that live in it and are here stay, if this rank is at that state
-    /// or at one that the run passed: what another state made has the names of other genomes.
+    /// Whether this rank is at one of these states.
+    [[nodiscard]] bool is_at(std::span<const Hash128> states) const;
+    /// Jumps to a state. Genomes that live in it and are here stay, if this rank is at a state that
+    /// the run passed: what another one made has the names of other genomes.
     /// @param state see Strategy::save.
     /// @param holders of the open rounds, one after another, the oldest first.
-    /// @param passed digests of states before it.
+    /// @param passed digests of that state and of some before it.
     std::shared_ptr<const void> load(std::span<const std::byte> state,
                                      std::vector<std::uint32_t> holders,
                                      std::span<const Hash128> passed = {});

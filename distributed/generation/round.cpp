@@ -197,7 +197,7 @@ std::vector<SharedStrategy> open_states(SharedStrategy newest) {
 }
 
 NextRound next_round(const Round& told, const Round& newest, const Record& record, bool reevaluate,
-                     ThreadPool& threads, const Foresight& foresight) {
+                     ThreadPool& threads, const Foresight& foresight, SharedStrategy next) {
     if (record.generation != told.generation()) {
         refuse(record, fmt::format("generation {} is under way", told.generation()));
     }
@@ -207,7 +207,9 @@ NextRound next_round(const Round& told, const Round& newest, const Record& recor
         refuse(record, "its ranks are those of other births");
     }
     const std::vector<std::uint32_t> ranks = evaluators(told, record.holders);
-    SharedStrategy next = newest.strategy->apply(record.decision);
+    if (!next) {
+        next = newest.strategy->apply(record.decision);
+    }
     const std::span<const evolve::Member> members = next->parent_pool();
     std::vector<MemberSource> sources = sources_of(members, told, newest, threads);
     const evolve::BirthId first = told.strategy->first_birth();

@@ -96,9 +96,10 @@ struct NextRound {
 };
 /// What follows from a record of the oldest open round, `told`, while `newest` was the last that
 /// was open. Throws InputError where the record is of another one, or a member was in neither.
+/// @param next the state after the decision, where it is known already.
 [[nodiscard]] NextRound next_round(const Round& told, const Round& newest, const Record& record,
                                    bool reevaluate, ThreadPool& threads,
-                                   const Foresight& foresight = {});
+                                   const Foresight& foresight = {}, SharedStrategy next = {});
 
 /// Who evaluated each position of a round; nobody: the position was carried over.
 inline constexpr std::uint32_t nobody = 0xFFFFFFFFU;

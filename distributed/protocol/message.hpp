@@ -56,7 +56,7 @@ struct Request {
 struct RoundState {
     std::vector<std::byte> strategy;     ///< Of the newest.
     std::vector<std::uint32_t> holders;  ///< Of all, see Follower::load.
-    std::vector<Hash128> passed{};       ///< Some of the states before it, see Follower::load.
+    std::vector<Hash128> passed{};       ///< Its digest and of some before, see Follower::load.
     bool operator==(const RoundState&) const = default;
 };
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/evolve/runs/run_status.hpp"
+#include "cambrian/evolve/runs/run_lock.hpp"
 
 namespace cambrian::distributed {
 

@@ -24,9 +24,9 @@ PendingShards::Requests PendingShards::take_requests() {
     return std::exchange(unsaid_, {});
 }
 
-std::set<PendingShards::Place> PendingShards::places_of(evolve::BirthId origin) const {
+const std::set<PendingShards::Place>* PendingShards::places_of(evolve::BirthId origin) const {
     const auto at = asked_.find(origin);
-    return at == asked_.end() ? std::set<Place>() : at->second.places;
+    return at == asked_.end() ? nullptr : &at->second.places;
 }
 
 void PendingShards::fill(evolve::BirthId origin) {

@@ -50,8 +50,8 @@ class PendingShards {
     [[nodiscard]] Requests take_requests();
 
     /// An answer of a rank names an origin: its places in the parent pools, for islands and rounds
-    /// may share a genome. Empty where nobody asks for it, or no more.
-    [[nodiscard]] std::set<Place> places_of(evolve::BirthId origin) const;
+    /// may share a genome. Null where nobody asks for it, or no more.
+    [[nodiscard]] const std::set<Place>* places_of(evolve::BirthId origin) const;
     /// The genome is here.
     void fill(evolve::BirthId origin);
     /// Asks another rank for what one lacks, or did not give in time.

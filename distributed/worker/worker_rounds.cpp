@@ -93,11 +93,10 @@ std::shared_ptr<const void> Worker::follow(ShardOrder& order) {
     }
     std::vector<std::shared_ptr<const void>> retired;
     if (order.state) {
+        const bool right = follower_.is_at(order.state->passed);
         const std::uint64_t all = follower_.newest()->generation() + 1;
-        const std::vector<Hash128>& passed = order.state->passed;
-        const bool right = std::ranges::find(passed, follower_.newest()->digest) != passed.end();
-        retired.push_back(
-            follower_.load(order.state->strategy, std::move(order.state->holders), passed));
+        retired.push_back(follower_.load(order.state->strategy, std::move(order.state->holders),
+                                         order.state->passed));
         // Shards of another state wait for genomes whose places are others in this one.
         give_back(pending_.give_up_before(right ? follower_.round()->generation() : all), {});
     }

@@ -133,11 +133,11 @@ void Worker::take_genomes(int rank, const GenomeReply& reply) {
         received_.read(reply, fmt::format("rank {}", rank), threads_);
     for (std::size_t i = 0; i < answers.size(); ++i) {
         const evolve::BirthId origin = reply.genomes[i].origin;
-        const std::set<PendingShards::Place> places = pending_.places_of(origin);
-        if (places.empty()) {
+        const std::set<PendingShards::Place>* places = pending_.places_of(origin);
+        if (places == nullptr) {
             ++unasked;  // Another rank was faster; the rest of the answer counts.
         } else if (answers[i].genome) {
-            for (const PendingShards::Place& wanted : places) {
+            for (const PendingShards::Place& wanted : *places) {
                 follower_.fill(*follower_.round(wanted.generation), wanted.place,
                                answers[i].genome);
             }
@@ -148,7 +148,7 @@ void Worker::take_genomes(int rank, const GenomeReply& reply) {
         }
     }
     for (const evolve::BirthId origin : reply.gone) {
-        if (pending_.places_of(origin).empty()) {
+        if (pending_.places_of(origin) == nullptr) {
             ++unasked;
         } else {
             lack(origin, rank, {});

@@ -1,5 +1,7 @@
 #include "cambrian/evolve/runs/exit_code.hpp"
 
+#include <fmt/core.h>
+
 #include <filesystem>
 #include <new>
 
@@ -32,6 +34,10 @@ Failure failure_of(const std::exception_ptr& error) {
     } catch (const std::exception& e) {
         return {exit_failed, e.what()};
     }
+}
+
+std::string error_line(std::string_view text, std::string_view program) {
+    return fmt::format("{}: error: {}\n", program, text);
 }
 
 }  // namespace cambrian

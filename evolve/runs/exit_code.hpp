@@ -40,4 +40,8 @@ struct Failure {
 };
 [[nodiscard]] Failure failure_of(const std::exception_ptr& error);
 
+/// The line by which a program says an error, to be written in one piece: mpirun and other ranks
+/// may say something at the same time.
+[[nodiscard]] std::string error_line(std::string_view text, std::string_view program = "cambrian");
+
 }  // namespace cambrian

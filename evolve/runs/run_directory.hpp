@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cambrian/evolve/runs/run_lock.hpp"
 #include "cambrian/evolve/runs/run_status.hpp"
 
 namespace cambrian::distributed {

@@ -4,9 +4,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 
-// How a run stands: what its status.json says, and who holds the lock of its directory.
+// How a run stands: what its status.json says.
 namespace cambrian::distributed {
 
 /// What status.json of a run directory says, one meaning for each key.
@@ -33,32 +32,5 @@ void write_status_file(const std::filesystem::path& path, const RunStatus& statu
 /// table, which has a line for each where there is no status of each.
 [[nodiscard]] std::uint64_t rounds_done(const RunStatus& status,
                                         const std::filesystem::path& directory);
-
-/// The lock of a run directory, held while it lives; the system frees it when its holder ends.
-class RunLock {
-  public:
-    /// Throws ConfigError naming the holder when another process has it, and where there are no
-    /// locks; OutputError where its file cannot be written; InputError for one that is no regular
-    /// file.
-    explicit RunLock(const std::filesystem::path& directory);
-    ~RunLock();
-    RunLock(const RunLock&) = delete;
-    RunLock& operator=(const RunLock&) = delete;
-
-    /// Whether it is still the lock of a directory: not where that was moved away or made anew.
-    [[nodiscard]] bool is_of(const std::filesystem::path& directory) const;
-
-  private:
-    int file_;
-};
-
-/// Who works in a run directory now ("process 71 on node3"); nothing when nobody does. Asks the
-/// lock itself. Throws InputError where it cannot be asked.
-[[nodiscard]] std::optional<std::string> holder_of_run(const std::filesystem::path& directory);
-
-/// Kills the process that holds the lock where it is one of this host, is stopped, and is the one
-/// that took the lock, by the time it began. Its words as holder_of_run gives them; nothing where
-/// that is not so, or the system refuses.
-std::optional<std::string> kill_stopped_holder(const std::filesystem::path& directory);
 
 }  // namespace cambrian::distributed

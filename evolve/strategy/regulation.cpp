@@ -39,6 +39,7 @@ class Regulated final : public Strategy {
     }
     [[nodiscard]] std::vector<SpeciesSummary> species() const override { return inner_->species(); }
     [[nodiscard]] bool extinct() const override { return inner_->extinct(); }
+    [[nodiscard]] bool keeps_best() const override { return inner_->keeps_best(); }
     [[nodiscard]] bool regulates() const override { return true; }
     [[nodiscard]] std::uint64_t simplifying() const override { return phase_.simplifies ? 1 : 0; }
 

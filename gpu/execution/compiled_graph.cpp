@@ -256,8 +256,9 @@ void CompiledGraph::State::add_output_copy(const Graph& source, std::size_t inde
     if (view.slot == target.slot) {
         return;
     }
-    if (auto kernel = make_view_copy(resources, target, view, source.value(id).shape.elements(),
-                                     target.stride != 0)) {
+    const std::int64_t elements = source.value(id).shape.elements();
+    measure(target, elements, source.producer(id));
+    if (auto kernel = make_view_copy(resources, target, view, elements, target.stride != 0)) {
         kernels.push_back(std::move(kernel));
     }
 }

@@ -298,9 +298,9 @@ void Transfer::download(const Memory& memory, std::int64_t first, ValueType type
         readback_ = heap_.allocate(vulkan::MemoryKind::readback,
                                    wanted > readback_bytes / 4 ? readback_bytes : wanted);
     }
-    const auto max_words = static_cast<std::size_t>(readback_.bytes()) / word_bytes;
+    const auto room = static_cast<std::size_t>(readback_.bytes()) / word_bytes;
     while (!values.empty()) {
-        const std::size_t words = std::min(max_words, values.size());
+        const std::size_t words = std::min(room, values.size());
         Commands& commands = free_commands();
         commands.recorder->begin();
         commands.recorder->copy(address, readback_.address(), words * word_bytes);

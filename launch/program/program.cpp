@@ -78,7 +78,7 @@ int CommandLine::run(std::vector<std::string> arguments) {
     } catch (const CLI::Success& request) {
         return app_.exit(request, context_.out, context_.err);
     } catch (const CLI::ParseError& error) {
-        if (launcher_rank() == 0) context_.err << "cambrian: error: " << usage(error) << '\n';
+        if (launcher_rank() == 0) context_.err << error_line(usage(error));
         return exit_config;
     }
     load_plugins();
@@ -211,7 +211,7 @@ int run_program(const std::vector<std::string>& arguments, const evolve::TaskReg
         code = failure.exit_code;
         if (launcher_rank() == 0) {
             out.flush();
-            err << "cambrian: error: " << failure.text << std::endl;
+            err << error_line(failure.text) << std::flush;
         }
     }
     if (launcher_rank() == 0) record_exit_code(code);
@@ -227,7 +227,7 @@ int main(int argc, char** argv, const evolve::TaskRegistry& tasks,
     try {
         launch::open_standard_descriptors();
     } catch (const Error& error) {
-        std::cerr << "cambrian: error: " << error.what() << std::endl;
+        std::cerr << error_line(error.what()) << std::flush;
         return exit_failed;
     }
     const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);

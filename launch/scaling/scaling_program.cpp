@@ -278,7 +278,7 @@ int run_real(const ScalingOptions& options, std::ostream& out, std::ostream& err
         const Failure failure = failure_of(std::current_exception());
         code = failure.exit_code;
         if (speaks) {
-            err << "cambrian_scaling: error: " << failure.text << std::endl;
+            err << error_line(failure.text, "cambrian_scaling") << std::flush;
             record_exit_code(code, session.patience());
             session.abort(code);
         }
@@ -317,9 +317,9 @@ int run_scaling(const std::vector<std::string>& arguments, std::ostream& out, st
         return app.exit(request, out, err);
     } catch (const CLI::ParseError& error) {
         if (launcher_rank() == 0)
-            err << fmt::format(
-                "cambrian_scaling: error: {} (wrong usage) see 'cambrian_scaling --help'\n",
-                error.what());
+            err << error_line(
+                fmt::format("{} (wrong usage) see 'cambrian_scaling --help'", error.what()),
+                "cambrian_scaling");
         return exit_config;
     }
     if (under_launcher()) return run_real(options, out, err);
@@ -327,7 +327,7 @@ int run_scaling(const std::vector<std::string>& arguments, std::ostream& out, st
         return run_simulations(options, out);
     } catch (...) {
         const Failure failure = failure_of(std::current_exception());
-        err << "cambrian_scaling: error: " << failure.text << std::endl;
+        err << error_line(failure.text, "cambrian_scaling") << std::flush;
         return failure.exit_code;
     }
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cambrian/evolve/runs/run_status.hpp"
+#include "cambrian/evolve/runs/run_lock.hpp"
 #include "cambrian/launch/config/experiment_reader.hpp"
 #include "cambrian/launch/trials/trial.hpp"
 

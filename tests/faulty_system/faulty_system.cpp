@@ -2,8 +2,10 @@
 // loaded with LD_PRELOAD, so that a whole program can be tested.
 //   CAMBRIAN_FAULT_THREADS        threads that can be started; every further one is refused
 //   CAMBRIAN_FAULT_FSYNC_SECONDS  how long each fsync takes
+//   CAMBRIAN_FAULT_OPEN           the name of files that are not opened: too many are open already
 //   CAMBRIAN_FAULT_LOCKS          none: there are no locks; own: those of others are not seen
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -11,8 +13,10 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdarg>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace {
@@ -40,6 +44,19 @@ extern "C" int flock(int descriptor, int operation) noexcept {
     if (locks == nullptr) return next(descriptor, operation);
     if (std::string(locks) == "own") return 0;
     errno = ENOLCK;
+    return -1;
+}
+
+extern "C" int open(const char* path, int flags, ...) {
+    static const auto next = real<decltype(&open)>("open");
+    va_list more;
+    va_start(more, flags);
+    const unsigned mode = (flags & O_CREAT) != 0 ? va_arg(more, unsigned) : 0U;
+    va_end(more);
+    const char* refused = std::getenv("CAMBRIAN_FAULT_OPEN");
+    if (refused == nullptr || !std::string_view(path).ends_with("/" + std::string(refused)))
+        return next(path, flags, mode);
+    errno = EMFILE;
     return -1;
 }
 

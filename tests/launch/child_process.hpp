@@ -24,6 +24,15 @@ struct ChildSettings {
     std::vector<std::pair<std::string, std::string>> environment{};
 };
 
+/// The environment of one whose calls of the system fail or take long: tests/faulty_system.
+inline std::vector<std::pair<std::string, std::string>> with_fault(const std::string& variable,
+                                                                   const std::string& value) {
+    // A sanitizer wants to be the first library.
+    return {{"LD_PRELOAD", CAMBRIAN_FAULTY_SYSTEM},
+            {"ASAN_OPTIONS", "verify_asan_link_order=0"},
+            {variable, value}};
+}
+
 /// The program as a process of its own, killed at the latest with this object.
 class ChildProcess {
   public:

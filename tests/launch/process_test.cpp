@@ -162,10 +162,7 @@ class FewThreadsTest : public ProcessTest {
         std::filesystem::remove(output_);
         std::filesystem::remove_all(directory_.file("few"));
         ChildSettings refusing = settings();
-        // A sanitizer wants to be the first library.
-        refusing.environment = {{"LD_PRELOAD", CAMBRIAN_FAULTY_SYSTEM},
-                                {"ASAN_OPTIONS", "verify_asan_link_order=0"},
-                                {"CAMBRIAN_FAULT_THREADS", std::to_string(threads)}};
+        refusing.environment = test::with_fault("CAMBRIAN_FAULT_THREADS", std::to_string(threads));
         return ChildProcess(arguments, refusing).end_within(60);
     }
     /// Refuses each thread in turn that a command starts.

@@ -1,6 +1,3 @@
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cmath>
 #include <csignal>
 #include <nlohmann/json.hpp>
@@ -226,37 +223,18 @@ TEST(Trials, ARunThatCannotBeWrittenStaysAsItIs) {
     EXPECT_FALSE(fs::exists(directory.path() / "set/seed-1.damaged"));
 }
 
-/// A file that the system does not let be opened, whoever asks: it has a lease.
-class LeasedFile {
-  public:
-    explicit LeasedFile(const fs::path& path)
-        : before_(std::signal(SIGIO, SIG_IGN)), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-        leased_ = ::fcntl(file_, F_SETLEASE, F_WRLCK) == 0;
-    }
-    ~LeasedFile() {
-        ::close(file_);
-        std::signal(SIGIO, before_);
-    }
-    LeasedFile(const LeasedFile&) = delete;
-    LeasedFile& operator=(const LeasedFile&) = delete;
-    [[nodiscard]] bool leased() const { return leased_; }
-
-  private:
-    void (*before_)(int);
-    int file_;
-    bool leased_ = false;
-};
-
 TEST(Trials, ARunWhoseFilesCannotBeOpenedStaysAsItIs) {
     const TemporaryDirectory directory;
     ASSERT_EQ(trials(directory, {"--runs", "1"}).code, 0);
     fs::remove(directory.path() / "set/trials.csv");
     for (const char* name : {"generations.csv", "checkpoint.cmb"}) {
-        const LeasedFile file(directory.path() / "set/seed-1" / name);
-        if (!file.leased()) GTEST_SKIP() << "the file system has no leases";
-        const Result again = trials(directory, {"--runs", "1"});
-        EXPECT_EQ(again.code, 3) << name << again.out;
-        EXPECT_THAT(again.err, HasSubstr(name));
+        ChildProcess again({"trials", write_solvable(directory), "--directory",
+                            directory.file("set"), "--runs", "1"},
+                           {.output = directory.file(std::string(name) + ".out"),
+                            .environment = with_fault("CAMBRIAN_FAULT_OPEN", name)});
+        EXPECT_EQ(again.end_within(60), 3) << name;
+        const std::string said = test::content(directory.file(std::string(name) + ".out"));
+        EXPECT_THAT(said, HasSubstr(std::string(name) + " cannot be ")) << said;
         EXPECT_TRUE(fs::exists(directory.path() / "set/seed-1" / name));
         EXPECT_FALSE(fs::exists(directory.path() / "set/seed-1.damaged"));
     }
@@ -299,10 +277,9 @@ TEST(Trials, DoNotWaitForTheDisk) {
     const TemporaryDirectory directory;
     const auto seconds = [&](const std::vector<std::string>& command, const char* each_sync) {
         const auto begin = std::chrono::steady_clock::now();
-        ChildProcess child(command, {.output = directory.file("out"),
-                                     .environment = {{"LD_PRELOAD", CAMBRIAN_FAULTY_SYSTEM},
-                                                     {"ASAN_OPTIONS", "verify_asan_link_order=0"},
-                                                     {"CAMBRIAN_FAULT_FSYNC_SECONDS", each_sync}}});
+        ChildProcess child(command,
+                           {.output = directory.file("out"),
+                            .environment = with_fault("CAMBRIAN_FAULT_FSYNC_SECONDS", each_sync)});
         EXPECT_EQ(child.end_within(60), 0) << test::content(directory.path() / "out");
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     };

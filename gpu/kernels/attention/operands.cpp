@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
-#include "cambrian/engine/core/error.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
 
 namespace cambrian::gpu {
@@ -48,12 +46,7 @@ std::vector<std::uint32_t> AttentionOperands::table_words(const Scores& scores) 
 
 std::uint64_t AttentionOperands::groups(const Frame& frame, std::int64_t of_head) const {
     const std::int64_t individuals = per_individual_ ? frame.population : 1;
-    const std::int64_t groups = individuals * sizes_.key_heads * of_head;
-    if (groups > std::numeric_limits<std::uint32_t>::max())
-        throw DeviceError(
-            "an attention has too many tiles (more than 2^32 in one run) evaluate fewer "
-            "individuals at once");
-    return static_cast<std::uint64_t>(groups);
+    return static_cast<std::uint64_t>(individuals * sizes_.key_heads * of_head);
 }
 
 vulkan::Push AttentionOperands::push(const Frame& frame, std::int64_t of_head) const {

@@ -58,7 +58,6 @@ class AttentionOperands {
 
     [[nodiscard]] const AttentionSizes& sizes() const { return sizes_; }
     /// Workgroups of a run with so many for each key head.
-    /// @throws DeviceError if they are more than a dispatch counts.
     [[nodiscard]] std::uint64_t groups(const Frame& frame, std::int64_t of_head) const;
     /// With the addresses and the workgroups of a head; other words are 0.
     [[nodiscard]] vulkan::Push push(const Frame& frame, std::int64_t of_head) const;

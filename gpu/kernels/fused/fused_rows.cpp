@@ -34,15 +34,15 @@ struct RowTiling {
         };
         // Short rows: few threads with some work each. Others: up to 256 threads, enough to hide
         // memory; longer rows fill the registers, of which about 64 hold elements, then take more.
-        const std::uint32_t max_words = max_kept <= 2 ? 32 : max_kept <= 4 ? 16 : 8;
+        const std::uint32_t kept_words = max_kept <= 2 ? 32 : max_kept <= 4 ? 16 : 8;
         const std::uint32_t few = threads_for(width == 1 ? 8 : 16);
-        const std::uint32_t many = std::min(threads_for(std::min(max_words, 16U)), 256U);
-        row_threads = few <= 32 ? few : std::max({32U, many, threads_for(max_words)});
+        const std::uint32_t many = std::min(threads_for(std::min(kept_words, 16U)), 256U);
+        row_threads = few <= 32 ? few : std::max({32U, many, threads_for(kept_words)});
         row_threads = std::min(row_threads, max_threads);
         vectors = (all + row_threads - 1) / row_threads;
         // Rows that are no whole vectors come in many lengths: few pipelines for all of them.
         if (width == 1) vectors = std::bit_ceil(vectors);
-        in_registers = vectors * width <= max_words;
+        in_registers = vectors * width <= kept_words;
         if (!in_registers) vectors = 1;
         whole = in_registers && row_threads * vectors == all;
         group_threads = std::max(group_threads, row_threads);

@@ -77,10 +77,8 @@ class MatmulKernel : public Kernel {
 
     [[nodiscard]] std::uint64_t direct_groups(const MatmulOperands::Size& size,
                                               const MatmulTile& tile) const {
-        const std::int64_t elements =
-            size.individuals * operands_.matrices() * size.m * operands_.n();
-        return MatmulOperands::checked((elements + tile.threads() - 1) / tile.threads(),
-                                       tile.threads());
+        return groups_for(size.individuals * operands_.matrices() * size.m * operands_.n(),
+                          tile.threads());
     }
 
     [[nodiscard]] const vulkan::Pipeline& pipeline(const MatmulTile& tile,

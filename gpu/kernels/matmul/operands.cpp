@@ -1,10 +1,8 @@
 #include "cambrian/gpu/kernels/matmul/operands.hpp"
 
 #include <array>
-#include <limits>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/packed_rows.hpp"
 #include "cambrian/engine/tensor/nest.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
@@ -171,7 +169,7 @@ std::uint64_t MatmulOperands::tiles(const Size& size, std::uint32_t rows, std::u
     const std::int64_t across = (n_ + columns - 1) / columns;
     push.word[3] = word(down);
     push.word[4] = word(across);
-    return checked(size.individuals * matrices_ * down * across, 1);
+    return static_cast<std::uint64_t>(size.individuals * matrices_ * down * across);
 }
 
 std::vector<vulkan::Range> MatmulOperands::reads(const Frame& frame) const {
@@ -192,14 +190,6 @@ bool MatmulOperands::left_aligned(const Frame& frame) const {
 
 bool MatmulOperands::right_aligned(const Frame& frame) const {
     return right_.aligned(frame);
-}
-
-std::uint64_t MatmulOperands::checked(std::int64_t groups, std::int64_t counts_of_each) {
-    if (groups > std::numeric_limits<std::uint32_t>::max() / counts_of_each)
-        throw DeviceError(
-            "a matrix product has too many results (more than 2^32 in one run) evaluate fewer "
-            "individuals at once");
-    return static_cast<std::uint64_t>(groups);
 }
 
 }  // namespace cambrian::gpu

@@ -39,9 +39,6 @@ class MatmulOperands {
     [[nodiscard]] bool left_aligned(const Frame& frame) const;
     [[nodiscard]] bool right_aligned(const Frame& frame) const;
 
-    /// Kernels count what they work on in 32 bits. Throws DeviceError beyond.
-    static std::uint64_t checked(std::int64_t groups, std::int64_t counts_of_each);
-
   private:
     /// An operand or the result, with the words one individual has of it and those of a row.
     struct Matrices {

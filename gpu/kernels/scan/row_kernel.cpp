@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <optional>
 #include <span>
 
-#include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
 #include "cambrian/gpu/execution/compiled_graph.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
@@ -52,10 +51,7 @@ class RowKernel final : public Kernel {
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         const std::int64_t population = per_individual_ ? frame.population : 1;
         const std::int64_t lanes = population * rows_;
-        if (lanes > std::numeric_limits<std::uint32_t>::max() - width_)
-            throw DeviceError("cannot run " + std::to_string(lanes) +
-                              " rows at once (a kernel counts them in 32 bits) evaluate fewer "
-                              "individuals at once");
+        CAMBRIAN_ASSERT(lanes <= max_words);
         vulkan::Push push;
         push.word[RowPush::population] = static_cast<std::uint32_t>(frame.population);
         push.word[RowPush::lanes] = static_cast<std::uint32_t>(lanes);

@@ -1,10 +1,8 @@
 #include "cambrian/gpu/kernels/scan/selective_scan_dispatch.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
-#include "cambrian/engine/core/error.hpp"
 #include "cambrian/gpu/execution/walk.hpp"
 
 namespace cambrian::gpu {
@@ -87,10 +85,6 @@ void SelectiveScanDispatch::record(vulkan::Recorder& recorder, const Frame& fram
                                    Stretch stretch) const {
     const std::int64_t individuals = per_individual_ ? frame.population : 1;
     const std::int64_t groups = individuals * sizes_.sequences * groups_of_sequence(sizes_, tile_);
-    if (groups > std::numeric_limits<std::uint32_t>::max())
-        throw DeviceError(
-            "a selective scan has too many channels (more than 2^32 workgroups in one run) "
-            "evaluate fewer individuals at once");
     std::vector<vulkan::Range> reads;
     std::vector<vulkan::Range> writes;
     for (const View& view : views_)

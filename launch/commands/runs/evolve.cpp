@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
-#include <string_view>
 
 #include "cambrian/distributed/communicator/mpi_session.hpp"
 #include "cambrian/distributed/protocol/handshake.hpp"
@@ -279,11 +278,6 @@ ReadJob read_ahead(const CommandContext& context, const RunOptions& options, con
     return read;
 }
 
-/// In one piece: mpirun may say something at the same time.
-void say_error(const CommandContext& context, std::string_view text) {
-    context.err << fmt::format("cambrian: error: {}\n", text) << std::flush;
-}
-
 int run_job(const CommandContext& context, const RunOptions& options) {
     // Before and after MPI too: starting and ending it takes a while.
     const SignalGuard signals;
@@ -307,18 +301,18 @@ int run_job(const CommandContext& context, const RunOptions& options) {
     } catch (const distributed::CoordinatorLost& error) {
         session.set_lease(std::min(read.lease_seconds, distributed::farewell_without_coordinator));
         // Rank 0 cannot say it; one of the others is enough.
-        if (session.rank() == 1) say_error(context, error.what());
+        if (session.rank() == 1) context.err << error_line(error.what()) << std::flush;
     } catch (const distributed::Deposed& error) {
         // The job and its exit code are another rank's.
         coordinating = false;
         context.out << std::flush;
-        say_error(context, error.what());
+        context.err << error_line(error.what()) << std::flush;
     } catch (...) {
         const Failure failure = failure_of(std::current_exception());
         code = failure.exit_code;
         if (coordinating) {
             context.out << std::flush;
-            say_error(context, failure.text);
+            context.err << error_line(failure.text) << std::flush;
             record_exit_code(code, session.patience());
             if (session.size() > 1) session.abort(code);
         }

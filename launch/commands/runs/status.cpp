@@ -8,6 +8,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/run_directory.hpp"
+#include "cambrian/evolve/runs/run_lock.hpp"
 #include "cambrian/evolve/runs/run_status.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/config/training_reader.hpp"

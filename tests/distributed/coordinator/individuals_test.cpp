@@ -148,7 +148,7 @@ TEST(Individuals, TheChampionIsLoggedAlsoWhereNobodyBecomesAParent) {
         const BirthId champion = read_network(directory / "best.cmb").birth;
         const std::vector<LoggedIndividual>& survivors = kept.at(champion / 24);
         EXPECT_EQ(std::ranges::count(survivors, champion, &LoggedIndividual::id), 1) << seed;
-        alone += survivors.size() == 1 ? 1 : 0;
+        alone += survivors.size() == 1 ? 1U : 0U;
     }
     EXPECT_GT(alone, 0U);
 }

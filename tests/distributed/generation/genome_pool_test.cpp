@@ -2,58 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <new>
 #include <utility>
 #include <vector>
 
-// Allocations of this program come through here, so that those of one thread can be made to fail.
-namespace {
-
-thread_local long left = -1;  ///< Allocations before all fail; negative: none does.
-
-void* allocated_or_null(std::size_t bytes) noexcept {
-    if (left == 0) return nullptr;
-    left -= left > 0 ? 1 : 0;
-    return std::malloc(bytes == 0 ? 1 : bytes);
-}
-
-void* allocated(std::size_t bytes) {
-    void* const memory = allocated_or_null(bytes);
-    if (memory == nullptr) throw std::bad_alloc();
-    return memory;
-}
-
-void freed(void* memory) {
-    std::free(memory);
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-    return allocated(bytes);
-}
-void* operator new[](std::size_t bytes) {
-    return allocated(bytes);
-}
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-    return allocated_or_null(bytes);
-}
-void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
-    return allocated_or_null(bytes);
-}
-void operator delete(void* memory) noexcept {
-    freed(memory);
-}
-void operator delete[](void* memory) noexcept {
-    freed(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-    freed(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-    freed(memory);
-}
+#include "cambrian/tests/support/refused_allocations.hpp"
 
 namespace cambrian::distributed {
 namespace {
@@ -88,11 +41,14 @@ TEST(GenomePool, LetsGoOfRoomThatSmallerGenomesDoNotNeed) {
 TEST(GenomePool, OutlivesAWantOfMemory) {
     GenomePool pool(1);
     std::vector<GenomePool::Blank> blanks = pool.take(5);
-    left = 0;
-    blanks.clear();  // Nothing is allocated to give them back.
-    left = 3;
-    EXPECT_THROW(static_cast<void>(pool.take(9)), std::bad_alloc);
-    left = -1;
+    {
+        const test::RefusedAllocations refused(0);
+        blanks.clear();  // Nothing is allocated to give them back.
+    }
+    {
+        const test::RefusedAllocations refused(3);
+        EXPECT_THROW(static_cast<void>(pool.take(9)), std::bad_alloc);
+    }
     EXPECT_EQ(pool.take(9).size(), 9U);
 }
 

@@ -65,12 +65,10 @@ BackendRank::BackendRank(const evolve::SteadyStateSettings& steady_state)
 Record BackendRank::record(std::size_t own, std::size_t unfit) const {
     const Round& told = *host.round();
     const auto size = static_cast<std::uint32_t>(told.order.size());
-    evolve::Scores scores(told.strategy->births());
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-        const bool fit = i + unfit < scores.size();
-        scores.fitness[i] = fit ? static_cast<double>(told.strategy->birth(i).id) : -1.0;
-        scores.status[i] = evolve::Status::ok;
-    }
+    const std::uint64_t births = told.strategy->births();
+    const evolve::Scores scores = valid_scores(births, [&](std::uint64_t i) {
+        return i + unfit < births ? static_cast<double>(told.strategy->birth(i).id) : -1.0;
+    });
     Record made{told.generation(), host.newest()->strategy->decide(scores, cpu->threads()), {}};
     if (own > 0) made.holders.push_back({static_cast<std::uint32_t>(own), 0});
     if (own < size) made.holders.push_back({size, 1});

@@ -3,19 +3,31 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 
-#include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/tests/support/forwarding_backend.hpp"
 
 namespace cambrian::distributed {
 
 /// The CPU, under strict math, as a device on which weights of individuals lie, and which fails
 /// where a test wants it to. What is asked before a call throws what the device would throw.
-class InheritingBackend : public Backend {
+class InheritingBackend final : public test::ForwardingBackend {
   public:
+    explicit InheritingBackend(int threads);
+    [[nodiscard]] std::unique_ptr<Buffer> allocate(ValueType type, std::int64_t count) override;
+    [[nodiscard]] bool inherits() const override { return true; }
+    void inherit(std::span<const WeightDraws> children, std::span<const WeightTask> tasks) override;
+
     std::function<void(std::int64_t elements)> before_allocation;
     /// Before children are written, and before weights are copied to where programs read them.
     std::function<void()> before_inheritance;
+
+  private:
+    /// The vector whose element number `element` is the one that is bound; nothing where none is.
+    [[nodiscard]] std::span<float> around(const Binding& bound, std::int64_t element);
+    void write(const WeightDraws& draws, const WeightTask& task);
 };
 
 [[nodiscard]] std::unique_ptr<InheritingBackend> make_inheriting_backend(int threads);

@@ -50,9 +50,10 @@ class LateBuffer final : public Buffer {
     std::unique_ptr<Buffer> own_;
 };
 
-class LateProgram final : public Program {
+class LateProgram final : public test::ForwardingProgram {
   public:
-    LateProgram(Queue& queue, std::unique_ptr<Program> own) : queue_(queue), own_(std::move(own)) {}
+    LateProgram(Queue& queue, std::unique_ptr<Program> own)
+        : ForwardingProgram(std::move(own)), queue_(queue) {}
     ~LateProgram() override { queue_.flush(); }
     LateProgram(const LateProgram&) = delete;
     LateProgram& operator=(const LateProgram&) = delete;
@@ -65,29 +66,25 @@ class LateProgram final : public Program {
             return own;
         };
         queue_.add_run([this, population, in = of_own(inputs), out = of_own(outputs)] {
-            own_->run(population, in, out);
+            ForwardingProgram::run(population, in, out);
         });
     }
-    [[nodiscard]] std::int64_t peak_bytes(std::int64_t population) const override {
-        return own_->peak_bytes(population);
-    }
-    [[nodiscard]] std::int64_t max_population() const override { return own_->max_population(); }
 
   private:
     Queue& queue_;
-    std::unique_ptr<Program> own_;
 };
 
 class LateCpu final : public LateBackend {
   public:
     LateCpu(int threads, std::size_t refused_run)
-        : queue_(refused_run), cpu_(make_cpu_backend({.threads = threads, .math = Math::strict})) {}
+        : LateBackend(make_cpu_backend({.threads = threads, .math = Math::strict})),
+          queue_(refused_run) {}
 
     [[nodiscard]] std::unique_ptr<Program> compile(const Graph& graph) override {
-        return std::make_unique<LateProgram>(queue_, cpu_->compile(graph));
+        return std::make_unique<LateProgram>(queue_, LateBackend::compile(graph));
     }
     [[nodiscard]] std::unique_ptr<Buffer> allocate(ValueType type, std::int64_t count) override {
-        return std::make_unique<LateBuffer>(queue_, cpu_->allocate(type, count));
+        return std::make_unique<LateBuffer>(queue_, LateBackend::allocate(type, count));
     }
     void upload(Buffer& to, std::int64_t first, std::span<const float> values) override {
         write(to, first, values);
@@ -107,29 +104,29 @@ class LateCpu final : public LateBackend {
     void download(const Buffer& from, std::int64_t first, std::span<std::int32_t> values) override {
         read(from, first, values);
     }
-    [[nodiscard]] Memory memory() const override { return cpu_->memory(); }
-    [[nodiscard]] ArithmeticFingerprint describe() const override { return cpu_->describe(); }
+    void trim() override {
+        queue_.flush();
+        LateBackend::trim();
+    }
     [[nodiscard]] std::int64_t lockstep() const override { return 32; }
     [[nodiscard]] bool asynchronous() const override { return true; }
-    [[nodiscard]] ThreadPool& threads() override { return cpu_->threads(); }
     [[nodiscard]] std::size_t max_waiting() const override { return queue_.max_waiting(); }
 
   private:
     template <class Value>
     void write(Buffer& to, std::int64_t first, std::span<const Value> values) {
-        queue_.add([this, own = &dynamic_cast<LateBuffer&>(to).own(), first,
+        queue_.add([this, buffer = &dynamic_cast<LateBuffer&>(to).own(), first,
                     copy = std::vector<Value>(values.begin(), values.end())] {
-            cpu_->upload(*own, first, std::span<const Value>(copy));
+            own().upload(*buffer, first, std::span<const Value>(copy));
         });
     }
     template <class Value>
     void read(const Buffer& from, std::int64_t first, std::span<Value> values) {
         queue_.flush();
-        cpu_->download(dynamic_cast<const LateBuffer&>(from).own(), first, values);
+        own().download(dynamic_cast<const LateBuffer&>(from).own(), first, values);
     }
 
     Queue queue_;
-    std::unique_ptr<Backend> cpu_;
 };
 
 }  // namespace

@@ -3,14 +3,15 @@
 #include <cstddef>
 #include <memory>
 
-#include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/tests/support/forwarding_backend.hpp"
 
 namespace cambrian::distributed {
 
 /// The CPU as a device that is as late as it may be: what is uploaded and run waits until somebody
 /// reads, and then happens in the order of the calls.
-class LateBackend : public Backend {
+class LateBackend : public test::ForwardingBackend {
   public:
+    using ForwardingBackend::ForwardingBackend;
     /// The most runs that waited for one who reads.
     [[nodiscard]] virtual std::size_t max_waiting() const = 0;
 };

@@ -1,7 +1,5 @@
 #include "cambrian/tests/distributed/support/run_support.hpp"
 
-#include <stdlib.h>
-
 #include <cmath>
 #include <exception>
 #include <fstream>
@@ -101,19 +99,6 @@ class SolvableTask final : public WatchedTask {
 
 }  // namespace
 
-TemporaryDirectory::TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "cambrian-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) {
-        throw std::runtime_error("no temporary directory");
-    }
-    path_ = name;
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-}
-
 void RecordingReporter::started(const Experiment&, const std::vector<std::string>& rank_lines,
                                 std::uint64_t generation) {
     ranks = rank_lines;
@@ -125,6 +110,16 @@ void RecordingReporter::generation_done(const GenerationReport& report) {
     if (on_generation) {
         on_generation(report);
     }
+}
+
+evolve::Scores valid_scores(std::uint64_t births,
+                            const std::function<double(std::uint64_t)>& fitness) {
+    evolve::Scores scores(births);
+    for (std::uint64_t i = 0; i < births; ++i) {
+        scores.fitness[i] = fitness(i);
+        scores.status[i] = evolve::Status::ok;
+    }
+    return scores;
 }
 
 Experiment xor_experiment(const std::filesystem::path& directory) {
@@ -223,6 +218,24 @@ Experiment restarting_experiment(const std::filesystem::path& directory) {
     experiment.selection.restart_after = 1;
     experiment.validation.every = 0;
     experiment.stop.generations = 12;
+    return experiment;
+}
+
+Experiment learning_experiment(evolve::LearningMode mode, bool stochastic) {
+    nlohmann::json task = nlohmann::json::parse(
+        R"({"type": "dataset", "source": {"type": "blobs", "features": 2, "classes": 3, "rows": 60},
+            "loss": {"type": "cross_entropy"}, "split": {"validation": 0.2}})");
+    if (stochastic) task["rows_per_evaluation"] = 16;
+    Experiment experiment = callback_experiment({}, evolve::standard_tasks().make(task, {}));
+    experiment.population.size = 24;
+    experiment.stop = {};
+    experiment.stop.generations = 8;
+    experiment.validation.every = 3;
+    experiment.checkpoint.every = 4;
+    experiment.learning.mode = mode;
+    experiment.learning.steps = 3;
+    experiment.learning.batch = 8;
+    experiment.learning.learning_rate = 0.02;
     return experiment;
 }
 

@@ -13,21 +13,11 @@
 #include "cambrian/distributed/experiment.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/evolve/runs/individual_log.hpp"
+#include "cambrian/tests/support/temporary_directory.hpp"
 
 namespace cambrian::distributed {
 
-/// A directory of a test's own, removed at its end.
-class TemporaryDirectory {
-  public:
-    TemporaryDirectory();
-    ~TemporaryDirectory();
-    TemporaryDirectory(const TemporaryDirectory&) = delete;
-    TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
-  private:
-    std::filesystem::path path_;
-};
+using test::TemporaryDirectory;
 
 /// Keeps what it is told; `on_generation` may act on it.
 class RecordingReporter final : public Reporter {
@@ -60,8 +50,15 @@ class RecordingReporter final : public Reporter {
 /// A generation without a new best is followed by founders. Validation gives the fitness once more,
 /// and is due only at the end.
 [[nodiscard]] Experiment restarting_experiment(const std::filesystem::path& directory);
+/// Individuals learn.
+/// @param stochastic mini-batches make it so: who is carried over is evaluated again.
+[[nodiscard]] Experiment learning_experiment(evolve::LearningMode mode, bool stochastic = false);
 /// cart_pole whose pushes change their direction, with validation.
 [[nodiscard]] Experiment changing_cart_pole(const std::filesystem::path& directory);
+
+/// Of births that all have a fitness: at each position this one.
+[[nodiscard]] evolve::Scores valid_scores(
+    std::uint64_t births, const std::function<double(std::uint64_t position)>& fitness);
 
 /// How a test runs an experiment on ranks in one process.
 struct Launch {

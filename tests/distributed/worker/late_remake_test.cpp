@@ -100,7 +100,8 @@ TEST_F(LateRemake, IsAskedForElsewhereAfterAJumpToTheSameState) {
     advance_without_three();
     const JobResult expected = result_of_host();
     begin();
-    retired = follower.load(round()->strategy->save(), follower.holders());
+    retired = follower.load(round()->strategy->save(), follower.holders(),
+                            std::span(&round()->digest, 1));
     const PoolGenomes here = parents();
     const auto missing = [this] {
         return follower.missing_parents(*round(), {0, round()->order.size()}, 1000).places.size();

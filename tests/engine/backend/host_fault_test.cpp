@@ -1,72 +1,11 @@
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <new>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/graph/builders/builders.hpp"
-
-// Every allocation of this program comes through here, so that any of them can be made to fail.
-namespace {
-
-std::atomic<long> left{-1};  ///< Allocations before the one that fails; negative: none does.
-std::atomic<long> failing{0};
-std::atomic<long> alive{0};
-
-bool refused() {
-    if (left.load(std::memory_order_relaxed) < 0) return false;
-    const long before = left.fetch_sub(1);
-    if (before > 0) return false;
-    left = 0;
-    return failing.fetch_sub(1) > 0;
-}
-
-void* allocated_or_null(std::size_t bytes) noexcept {
-    void* const memory = refused() ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
-    if (memory != nullptr) alive.fetch_add(1, std::memory_order_relaxed);
-    return memory;
-}
-
-void* allocated(std::size_t bytes) {
-    void* const memory = allocated_or_null(bytes);
-    if (memory == nullptr) throw std::bad_alloc();
-    return memory;
-}
-
-void freed(void* memory) {
-    if (memory == nullptr) return;
-    alive.fetch_sub(1, std::memory_order_relaxed);
-    std::free(memory);
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-    return allocated(bytes);
-}
-void* operator new[](std::size_t bytes) {
-    return allocated(bytes);
-}
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-    return allocated_or_null(bytes);
-}
-void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
-    return allocated_or_null(bytes);
-}
-void operator delete(void* memory) noexcept {
-    freed(memory);
-}
-void operator delete[](void* memory) noexcept {
-    freed(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-    freed(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-    freed(memory);
-}
+#include "cambrian/tests/support/refused_allocations.hpp"
 
 namespace cambrian {
 namespace {
@@ -116,22 +55,24 @@ TEST(HostFaults, NoAllocationOfTheHostThatFailsHurts) {
         for (long at = 0;; ++at) {
             const auto backend = make_cpu_backend({.threads = 2, .math = Math::strict});
             std::ranges::fill(values, 0.0F);
-            const long before = alive;
             bool failed = false;
-            failing = count;
-            left = at;
-            try {
-                use(*backend, graph, values);
-            } catch (const OutOfMemoryError&) {
-                failed = true;
-            } catch (const std::bad_alloc&) {  // Not even the error could be made.
-                failed = true;
+            bool fired = false;
+            long left_over = 0;
+            {
+                const test::RefusedAllocations refused(at, count);
+                try {
+                    use(*backend, graph, values);
+                } catch (const OutOfMemoryError&) {
+                    failed = true;
+                } catch (const std::bad_alloc&) {  // Not even the error could be made.
+                    failed = true;
+                }
+                fired = refused.any();
+                left_over = refused.left_over();
             }
-            const bool fired = left == 0 && failing < count;
-            left = -1;
             ASSERT_TRUE(failed || values == expected) << "allocation " << at;
             ASSERT_FALSE(failed && count == 1) << "allocation " << at << ": one is overcome";
-            ASSERT_EQ(alive, before) << "allocation " << at << " has left something behind";
+            ASSERT_EQ(left_over, 0) << "allocation " << at << " has left something behind";
             ASSERT_EQ(backend->memory().programs, 0) << at;
             ASSERT_EQ(backend->memory().buffers, 0) << at;
             if (at % 16 == 0) {

@@ -3,310 +3,25 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstdlib>
+#include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
-#include "cambrian/engine/network/builders/builders.hpp"
 #include "cambrian/engine/reference/reference.hpp"
-#include "cambrian/engine/train/trainer.hpp"
-#include "cambrian/engine/train/training_graphs.hpp"
-#include "cambrian/tests/support/all_cases.hpp"
+#include "cambrian/tests/engine/train/targets_support.hpp"
 
-namespace cambrian::targets_test {
+// What trainings by targets reach, keep and refuse.
+namespace cambrian::targets_support {
 namespace {
 
 using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-/// CAMBRIAN_RANDOM_NETWORKS asks for more than the quick number.
-std::int64_t random_networks() {
-    return static_cast<std::int64_t>(test::asked("CAMBRIAN_RANDOM_NETWORKS", 40));
-}
-
-constexpr auto chain_rule = TrainingMethod::target_propagation;
-constexpr auto difference = TrainingMethod::difference_target_propagation;
-
-json tanh_chain(std::initializer_list<int> widths) {
-    json layers = json::array();
-    for (const int width : widths)
-        layers.push_back({{"type", "dense"}, {"out", width}, {"activation", "tanh"}});
-    layers.push_back({{"type", "dense"}});
-    return layers;
-}
-
-Network network_of(const json& network, std::int64_t inputs, std::int64_t outputs) {
-    return Network(blueprint_from_json(network, inputs, outputs));
-}
-
-Tensor numbers(const Shape& shape, std::string_view purpose, double scale = 1.0) {
-    Tensor result(ValueType::real, shape);
-    RandomStream rng(random_key(5, purpose), 0);
-    for (double& x : result.elements)
-        x = scale * (static_cast<double>(uniform_from_bits(rng.bits())) - 0.5);
-    return result;
-}
-
-/// Rows, or sequences of which the last step is asked or all are.
-DataSet data_of(std::int64_t rows, std::int64_t steps, std::int64_t inputs, std::int64_t outputs,
-                bool all_steps = false) {
-    DataSet data;
-    data.outputs = outputs;
-    data.train.inputs =
-        numbers(steps == 0 ? Shape{rows, inputs} : Shape{rows, steps, inputs}, "inputs", 3.0);
-    data.train.targets =
-        numbers(all_steps ? Shape{rows, steps, outputs} : Shape{rows, outputs}, "targets", 2.0);
-    return data;
-}
-
-/// Every row for so many steps.
-DataSet shown_for(const DataSet& data, std::int64_t steps) {
-    DataSet result = data;
-    const std::int64_t rows = data.train.rows();
-    const std::int64_t features = data.train.inputs.shape[1];
-    result.train.inputs = Tensor(ValueType::real, {rows, steps, features});
-    for (std::int64_t i = 0; i < rows * steps * features; ++i)
-        result.train.inputs.elements[static_cast<std::size_t>(i)] =
-            data.train.inputs.elements[static_cast<std::size_t>(i / (steps * features) * features +
-                                                                i % features)];
-    return result;
-}
-
-DataSet exclusive_or() {
-    DataSet data;
-    data.outputs = 1;
-    data.train.inputs = Tensor(ValueType::real, {4, 2}, {-1, -1, -1, 1, 1, -1, 1, 1});
-    data.train.targets = Tensor(ValueType::real, {4, 1}, {0, 1, 1, 0});
-    return data;
-}
-
-std::vector<float> after(Backend& backend, const Network& network, const DataSet& data,
-                         const TrainingSettings& settings, std::int64_t individual = 0) {
-    Trainer trainer(backend, network, data, settings);
-    trainer.run();
-    return trainer.weights(individual);
-}
-
-using Matrix = std::vector<std::vector<double>>;
-using Row = std::vector<double>;
-
-/// weight [out, in] and bias [out] out of a vector of weights.
-struct DenseLayer {
-    Matrix weight;
-    Row bias;
-
-    DenseLayer(std::size_t in, std::size_t out, const float*& from)
-        : weight(out, Row(in)), bias(out) {
-        for (Row& row : weight)
-            for (double& w : row) w = static_cast<double>(*from++);
-        for (double& b : bias) b = static_cast<double>(*from++);
-    }
-    Row operator()(const Row& x, bool is_tanh) const {
-        Row y = bias;
-        for (std::size_t o = 0; o < y.size(); ++o) {
-            for (std::size_t i = 0; i < x.size(); ++i) y[o] += weight[o][i] * x[i];
-            if (is_tanh) y[o] = std::tanh(y[o]);
-        }
-        return y;
-    }
-    /// Moves by −rate · error ⊗ x.
-    void learn(double rate, const Row& error, const Row& x) {
-        for (std::size_t o = 0; o < bias.size(); ++o) {
-            for (std::size_t i = 0; i < x.size(); ++i) weight[o][i] -= rate * error[o] * x[i];
-            bias[o] -= rate * error[o];
-        }
-    }
-    void write(std::vector<double>& to) const {
-        for (const Row& row : weight) to.insert(to.end(), row.begin(), row.end());
-        to.insert(to.end(), bias.begin(), bias.end());
-    }
-};
-
-/// Difference target propagation by hand, without noise: layers 2 - 3 - 4 - 3 - 1 on one batch.
-std::vector<double> by_hand(const TrainingSettings& settings, const DataSet& data,
-                            const std::vector<float>& start, const std::vector<float>& inverses) {
-    const float* at = start.data();
-    std::vector<DenseLayer> layers{{2, 3, at}, {3, 4, at}, {4, 3, at}, {3, 1, at}};
-    at = inverses.data();
-    std::vector<DenseLayer> inverse{{4, 3, at}, {3, 4, at}};  // Of the second and the third layer.
-    const auto rows = static_cast<std::size_t>(data.train.rows());
-    for (std::int64_t step = 0; step < settings.epochs; ++step) {
-        std::vector<DenseLayer> next = layers;
-        std::vector<DenseLayer> next_inverse = inverse;
-        for (std::size_t n = 0; n < rows; ++n) {
-            const double share = 1.0 / static_cast<double>(rows);
-            std::vector<Row> h{
-                {data.train.inputs.elements[2 * n], data.train.inputs.elements[2 * n + 1]}};
-            for (std::size_t i = 0; i < 3; ++i) h.push_back(layers[i](h.back(), true));
-            const double error = layers[3](h[3], false)[0] - data.train.targets.elements[n];
-            next[3].learn(settings.learning_rates[0], {2.0 * error * share}, h[3]);
-            Row target = h[3];
-            for (std::size_t i = 0; i < target.size(); ++i)
-                target[i] -= settings.targets.step * 2.0 * error * layers[3].weight[0][i];
-            for (std::size_t layer = 3; layer >= 1; --layer) {
-                Row local(target.size());
-                for (std::size_t i = 0; i < local.size(); ++i)
-                    local[i] =
-                        share * (h[layer][i] - target[i]) * (1.0 - h[layer][i] * h[layer][i]);
-                next[layer - 1].learn(settings.learning_rates[0], local, h[layer - 1]);
-                if (layer == 1) break;
-                const DenseLayer& g = inverse[layer - 2];
-                const Row given_back = g(h[layer], true);
-                const Row aimed = g(target, true);
-                Row wrong(given_back.size());
-                target = h[layer - 1];
-                for (std::size_t i = 0; i < target.size(); ++i) {
-                    target[i] += aimed[i] - given_back[i];
-                    wrong[i] = share * (given_back[i] - h[layer - 1][i]) *
-                               (1.0 - given_back[i] * given_back[i]);
-                }
-                next_inverse[layer - 2].learn(settings.targets.inverse_learning_rate, wrong,
-                                              h[layer]);
-            }
-        }
-        layers = next;
-        inverse = next_inverse;
-    }
-    std::vector<double> weights;
-    for (const DenseLayer& layer : layers) layer.write(weights);
-    return weights;
-}
-
-TrainingSettings golden_settings(std::int64_t epochs) {
-    return {.epochs = epochs,
-            .batch = 4,
-            .optimizer = Sgd{},
-            .learning_rates = {0.5},
-            .method = difference,
-            .targets = {.step = 0.7,
-                        .inverse_learning_rate = 0.3,
-                        .inverse_noise = 0.0,
-                        .inverse_activation = Activation::tanh}};
-}
-
-TEST(Targets, DifferenceTargetPropagationIsWhatLoopsOfDoublesCompute) {
-    const auto backend = make_reference_backend(Precision::f64);
-    const Network network = network_of({{"layers", tanh_chain({3, 4, 3})}}, 2, 1);
-    const DataSet data = exclusive_or();
-    const std::vector<Inverse> inverses = inverses_of(network);
-    ASSERT_EQ(inverses.size(), 2U) << "the first layer reads nothing but the port";
-    RandomStream stream(random_key(1, "train/inverses"), 0);
-    const std::vector<float> inverse_start = initial_weights(inverses, Activation::tanh, stream);
-    for (const std::int64_t steps : {1, 2, 20}) {
-        const TrainingSettings settings = golden_settings(steps);
-        const std::vector<float> start = Trainer(*backend, network, data, settings).weights(0);
-        const std::vector<double> expected = by_hand(settings, data, start, inverse_start);
-        const std::vector<float> actual = after(*backend, network, data, settings);
-        ASSERT_EQ(actual.size(), expected.size());
-        for (std::size_t i = 0; i < actual.size(); ++i) {
-            EXPECT_NEAR(static_cast<double>(actual[i]), expected[i], 1e-6) << steps << ' ' << i;
-            EXPECT_NE(actual[i], start[i]) << steps << ' ' << i;
-        }
-        // The devices' arithmetic follows.
-        const auto cpu = make_cpu_backend({});
-        EXPECT_THAT(after(*cpu, network, data, settings),
-                    testing::Pointwise(testing::FloatNear(1e-5F), actual));
-    }
-}
-
-TEST(Targets, AMeshShownARowForAsManyStepsAsItHasSlotsLearnsAsItsChain) {
-    const auto backend = make_reference_backend(Precision::f64);
-    const DataSet data = exclusive_or();
-    const json layers = tanh_chain({3, 4, 3});
-    const Network chain = network_of({{"layers", layers}}, 2, 1);
-    const Network mesh = network_of({{"layers", layers}, {"mode", "mesh"}}, 2, 1);
-    for (const TrainingMethod method : {chain_rule, difference}) {
-        TrainingSettings settings = golden_settings(5);
-        settings.method = method;
-        const std::vector<float> expected = after(*backend, chain, data, settings);
-        // The first value is through after 3 steps; what comes before it answers nothing.
-        for (const std::int64_t steps : {3, 5})
-            EXPECT_THAT(after(*backend, mesh, shown_for(data, steps), settings),
-                        testing::Pointwise(testing::FloatNear(1e-6F), expected))
-                << name(method) << ' ' << steps;
-    }
-}
-
-/// What a step at rate 1 takes off the weights.
-std::vector<double> first_step(Backend& backend, const Network& network, const DataSet& data,
-                               TrainingMethod method, double& loss) {
-    TrainingSettings settings{.epochs = 1,
-                              .batch = data.train.rows(),
-                              .optimizer = Sgd{},
-                              .learning_rates = {1.0},
-                              .method = method};
-    if (method != TrainingMethod::gradient) settings.targets.step = 1.0;
-    Trainer trainer(backend, network, data, settings);
-    const std::vector<float> start = trainer.weights(0);
-    loss = trainer.run_epoch()->individuals[0].train.loss;
-    const std::vector<float> end = trainer.weights(0);
-    std::vector<double> change;
-    for (std::size_t i = 0; i < end.size(); ++i)
-        change.push_back(static_cast<double>(end[i]) - static_cast<double>(start[i]));
-    return change;
-}
-
-TEST(Targets, OfRandomNetworksByTheChainRuleHaveTheGradientOfTheLoss) {
-    const auto backend = make_reference_backend(Precision::f64);
-    int compared = 0;
-    int meshes = 0;
-    for (std::int64_t seed = 1; seed <= random_networks(); ++seed) {
-        const bool time = seed % 2 == 0;
-        const Network network(build(RandomNetwork{.seed = seed, .max_layers = 5},
-                                    {.input_features = 6, .output_features = 2, .time = time}));
-        const DataSet data = data_of(5, time ? 4 : 0, 6, 2, time && seed % 4 == 0);
-        double loss = 0.0;
-        double loss_of_targets = 0.0;
-        std::vector<double> expected;
-        std::vector<double> actual;
-        try {
-            expected = first_step(*backend, network, data, TrainingMethod::gradient, loss);
-            actual = first_step(*backend, network, data, chain_rule, loss_of_targets);
-        } catch (const ShapeError& error) {
-            EXPECT_THAT(error.what(), HasSubstr("batch_norm cannot be trained")) << seed;
-            continue;
-        }
-        // Noise of a network that is unrolled is other noise than that of one which is scanned.
-        if (std::abs(loss - loss_of_targets) > 1e-9 * std::abs(loss)) {
-            EXPECT_TRUE(network.stateful()) << seed;
-            continue;
-        }
-        ++compared;
-        meshes += network.blueprint().mode == NetworkMode::mesh ? 1 : 0;
-        for (std::size_t i = 0; i < actual.size(); ++i)
-            ASSERT_NEAR(actual[i], expected[i], 2e-6 * (1.0 + std::abs(expected[i])))
-                << seed << ' ' << i << ' ' << loss;
-    }
-    EXPECT_GE(compared, random_networks() / 2);
-    EXPECT_GE(meshes, random_networks() / 10);
-}
-
-TEST(Targets, OfRandomNetworksByLearnedInversesTeachEveryKindOfLayer) {
-    const auto backend = make_cpu_backend({});
-    int trained = 0;
-    for (std::int64_t seed = 1; seed <= random_networks(); ++seed) {
-        const bool time = seed % 2 == 0;
-        const Network network(build(RandomNetwork{.seed = seed, .max_layers = 4},
-                                    {.input_features = 6, .output_features = 2, .time = time}));
-        const DataSet data = data_of(5, time ? 3 : 0, 6, 2);
-        TrainingSettings settings{
-            .epochs = 2, .batch = 5, .learning_rates = {1e-3}, .method = difference};
-        try {
-            Trainer trainer(*backend, network, data, settings);
-            trainer.run();
-            ++trained;
-            for (const float weight : trainer.weights(0))
-                EXPECT_TRUE(std::isfinite(weight)) << seed;
-        } catch (const ShapeError& error) {
-            EXPECT_THAT(error.what(), HasSubstr("batch_norm cannot be trained")) << seed;
-        }
-    }
-    EXPECT_GE(trained, random_networks() / 2);
-}
 
 TEST(Targets, OfLinksAndEmptyResidualsReachAllThatIsRead) {
     // Slot 2 adds what slot 1 took; slots 0 and 1 are read twice.
@@ -365,49 +80,6 @@ TEST(Targets, ASlotThatIsPassedByHandsItsTargetOn) {
             EXPECT_EQ(actual[i], expected[i < 9 ? i : i - 12]) << i;
         else
             EXPECT_EQ(actual[i], 0.25F) << i;
-}
-
-TEST(Targets, AnInverseSeesWhatItsSlotGivesForReadsWithNoise) {
-    const Network network = network_of({{"layers", tanh_chain({4, 3})}}, 2, 1);
-    Graph graph;
-    const Var weights = graph.input("weights", ValueType::real, Shape{network.weight_count()});
-    const std::vector<Var> parts = training_graphs::parts_of(network, weights);
-    const Var key = graph.input("key", ValueType::integer, Shape{2});
-    const std::int64_t rows = 500;
-    const SlotTrace trace = trace_slots(network, MeanSquaredError{}, parts,
-                                        {graph.input("x", ValueType::real, Shape{rows, 2}),
-                                         graph.input("t", ValueType::real, Shape{rows, 1}), key,
-                                         constant(graph, 3.0, ValueType::integer)},
-                                        ReadNoise{key, 0.5});
-    const auto site = std::ranges::find_if(
-        trace.sites, [](const TracedSite& s) { return s.slot == 1 && !s.input; });
-    const TracedRead& read = trace.reads[site->reads[0]];
-    for (const Var value : {read.value, read.disturbed, site->disturbed}) graph.output(value);
-    const auto backend = make_reference_backend(Precision::f64);
-    Tensor start = numbers({network.weight_count()}, "weights");
-    const std::vector<Tensor> results =
-        evaluate(*backend, graph, 1,
-                 std::vector<Tensor>{start, Tensor(ValueType::integer, {2}, {7, 8}),
-                                     numbers({rows, 2}, "x"), numbers({rows, 1}, "t")});
-    double sum = 0.0;
-    double squares = 0.0;
-    for (std::size_t n = 0; n < static_cast<std::size_t>(rows); ++n) {
-        for (std::size_t i = 0; i < 4; ++i) {
-            const double noise = results[1].elements[4 * n + i] - results[0].elements[4 * n + i];
-            sum += noise;
-            squares += noise * noise;
-        }
-        for (std::size_t o = 0; o < 3; ++o) {
-            const double* weight = start.elements.data() + 12 + 4 * o;  // After the first layer.
-            double expected = start.elements[12 + 12 + o];
-            for (std::size_t i = 0; i < 4; ++i)
-                expected += weight[i] * results[1].elements[4 * n + i];
-            EXPECT_NEAR(results[2].elements[3 * n + o], std::tanh(expected), 1e-9);
-        }
-    }
-    const double count = 4.0 * static_cast<double>(rows);
-    EXPECT_NEAR(sum / count, 0.0, 0.05);
-    EXPECT_NEAR(std::sqrt(squares / count), 0.5, 0.03);
 }
 
 TEST(Targets, AnIndividualDoesNotDependOnTheOthersOrOnThreads) {
@@ -581,4 +253,4 @@ TEST(Targets, RefuseWhatTheyCannotDo) {
 }
 
 }  // namespace
-}  // namespace cambrian::targets_test
+}  // namespace cambrian::targets_support

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "cambrian/engine/network/blueprint.hpp"
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/engine/train/source.hpp"
+#include "cambrian/engine/train/trainer.hpp"
 
 // Small trainings on generated rows.
 namespace cambrian::test {
@@ -24,6 +27,20 @@ inline nlohmann::json tanh_layers(int width, int count) {
         layers.push_back({{"type", "dense"}, {"out", width}, {"activation", "tanh"}});
     layers.push_back({{"type", "dense"}});
     return layers;
+}
+
+/// Every weight of every individual after some training.
+inline std::vector<std::vector<float>> trained(Backend& backend, const Network& network,
+                                               const DataSet& data,
+                                               const TrainingSettings& settings) {
+    Trainer trainer(backend, network, data, settings);
+    trainer.run();
+    std::vector<std::vector<float>> result;
+    for (std::int64_t i = 0; i < trainer.individuals(); ++i) {
+        result.push_back(trainer.weights(i));
+        result.push_back(trainer.weights(i, Snapshot::best));
+    }
+    return result;
 }
 
 }  // namespace cambrian::test

@@ -4,6 +4,7 @@
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/evolve/evaluation/learner.hpp"
 #include "cambrian/tests/evolve/support/task_support.hpp"
+#include "cambrian/tests/support/forwarding_backend.hpp"
 
 namespace cambrian::evolve {
 namespace {
@@ -16,126 +17,96 @@ constexpr std::string_view small_network =
 
 /// The CPU as a device whose programs take few individuals at once, and whose uploads fail with a
 /// part of them written.
-class LimitedCpu final : public Backend {
+class LimitedCpu final : public test::ForwardingBackend {
   public:
+    LimitedCpu() : ForwardingBackend(make_cpu_backend({})) {}
     std::int64_t max_population = 1 << 20;
     std::vector<std::int64_t> populations;  ///< Of all runs.
     bool fails = false;                     ///< The next upload of integers.
 
     [[nodiscard]] std::unique_ptr<Program> compile(const Graph& graph) override {
-        return std::make_unique<Limited>(*this, cpu_->compile(graph));
+        return std::make_unique<Limited>(*this, ForwardingBackend::compile(graph));
     }
-    [[nodiscard]] std::unique_ptr<Buffer> allocate(ValueType type, std::int64_t count) override {
-        return cpu_->allocate(type, count);
-    }
-    void upload(Buffer& to, std::int64_t first, std::span<const float> values) override {
-        cpu_->upload(to, first, values);
-    }
-    void upload(Buffer& to, std::int64_t first, std::span<const double> values) override {
-        cpu_->upload(to, first, values);
-    }
+    using ForwardingBackend::upload;
     void upload(Buffer& to, std::int64_t first, std::span<const std::int32_t> values) override {
-        cpu_->upload(to, first, values);
+        ForwardingBackend::upload(to, first, values);
         if (std::exchange(fails, false)) throw OutOfMemoryError("refused (by the test) try again");
     }
-    void download(const Buffer& from, std::int64_t first, std::span<float> values) override {
-        cpu_->download(from, first, values);
-    }
-    void download(const Buffer& from, std::int64_t first, std::span<double> values) override {
-        cpu_->download(from, first, values);
-    }
-    void download(const Buffer& from, std::int64_t first, std::span<std::int32_t> values) override {
-        cpu_->download(from, first, values);
-    }
-    [[nodiscard]] Memory memory() const override { return cpu_->memory(); }
-    [[nodiscard]] ArithmeticFingerprint describe() const override { return cpu_->describe(); }
-    [[nodiscard]] ThreadPool& threads() override { return cpu_->threads(); }
 
   private:
-    class Limited final : public Program {
+    class Limited final : public test::ForwardingProgram {
       public:
-        Limited(LimitedCpu& of, std::unique_ptr<Program> own) : of_(of), own_(std::move(own)) {}
+        Limited(LimitedCpu& of, std::unique_ptr<Program> own)
+            : ForwardingProgram(std::move(own)), of_(of) {}
         void run(std::int64_t population, std::span<const Binding> inputs,
                  std::span<const Binding> outputs) override {
             of_.populations.push_back(population);
-            own_->run(population, inputs, outputs);
-        }
-        [[nodiscard]] std::int64_t peak_bytes(std::int64_t population) const override {
-            return own_->peak_bytes(population);
+            ForwardingProgram::run(population, inputs, outputs);
         }
         [[nodiscard]] std::int64_t max_population() const override { return of_.max_population; }
 
       private:
         LimitedCpu& of_;
-        std::unique_ptr<Program> own_;
     };
-
-    std::unique_ptr<Backend> cpu_ = make_cpu_backend({});
 };
 
-std::vector<Genome> some_genomes(const Task& task, std::uint64_t count) {
-    std::vector<Genome> genomes;
-    for (std::uint64_t id = 0; id < count; ++id)
-        genomes.push_back(testing::genome_for(task, small_network, id));
-    return genomes;
+class BackendLimits : public ::testing::Test {
+  protected:
+    [[nodiscard]] std::vector<Genome> networks(std::uint64_t count) const {
+        std::vector<Genome> genomes;
+        for (std::uint64_t id = 0; id < count; ++id)
+            genomes.push_back(testing::genome_for(*task_, small_network, id));
+        return genomes;
+    }
+    [[nodiscard]] std::vector<double> fitness_of(const std::vector<Genome>& genomes,
+                                                 std::uint64_t round) {
+        std::vector<double> fitness;
+        for (const Evaluation& result : evaluator_.evaluate(
+                 testing::pointers_to(genomes), {.phase = Phase::train, .round = round}))
+            fitness.push_back(result.fitness);
+        return fitness;
+    }
+    /// @param result_of a round, in which integers are uploaded.
+    void expect_that_what_came_in_part_is_of_no_round(const auto& result_of) {
+        const auto first = result_of(0);
+        backend_.fails = true;
+        EXPECT_THROW((void)result_of(1), OutOfMemoryError);
+        EXPECT_EQ(result_of(0), first);
+        EXPECT_NE(result_of(1), first);
+    }
+
+    const std::unique_ptr<Task> task_ = testing::standard_task(drawn_rows);
+    LimitedCpu backend_;
+    Evaluator evaluator_{backend_, *task_, 1};
+};
+
+TEST_F(BackendLimits, ARunHasNoMoreIndividualsThanItsProgramTakes) {
+    const std::vector<Genome> all = networks(30);
+    const std::vector<double> together = fitness_of(all, 0);
+    EXPECT_EQ(backend_.populations, (std::vector<std::int64_t>{30}));
+    backend_.populations.clear();
+    backend_.max_population = 7;
+    EXPECT_EQ(fitness_of(all, 0), together);
+    EXPECT_EQ(backend_.populations, (std::vector<std::int64_t>{7, 7, 7, 7, 2}));
+    EXPECT_EQ(evaluator_.counters().memory_splits, 0U) << "memory had room";
 }
 
-std::vector<const Genome*> pointers_to(const std::vector<Genome>& genomes) {
-    std::vector<const Genome*> result;
-    for (const Genome& genome : genomes) result.push_back(&genome);
-    return result;
+TEST_F(BackendLimits, DrawsThatCameInPartAreThoseOfNoRound) {
+    const std::vector<Genome> one = networks(1);
+    expect_that_what_came_in_part_is_of_no_round(
+        [&](std::uint64_t round) { return fitness_of(one, round); });
 }
 
-std::vector<double> fitness_of(Evaluator& evaluator, const std::vector<Genome>& genomes,
-                               std::uint64_t round) {
-    std::vector<double> fitness;
-    for (const Evaluation& result :
-         evaluator.evaluate(pointers_to(genomes), {.phase = Phase::train, .round = round}))
-        fitness.push_back(result.fitness);
-    return fitness;
-}
-
-TEST(BackendLimits, ARunHasNoMoreIndividualsThanItsProgramTakes) {
-    const auto task = testing::standard_task(drawn_rows);
-    const std::vector<Genome> genomes = some_genomes(*task, 30);
-    LimitedCpu backend;
-    Evaluator evaluator(backend, *task, 1);
-    const std::vector<double> together = fitness_of(evaluator, genomes, 0);
-    EXPECT_EQ(backend.populations, (std::vector<std::int64_t>{30}));
-    backend.populations.clear();
-    backend.max_population = 7;
-    EXPECT_EQ(fitness_of(evaluator, genomes, 0), together);
-    EXPECT_EQ(backend.populations, (std::vector<std::int64_t>{7, 7, 7, 7, 2}));
-    EXPECT_EQ(evaluator.counters().memory_splits, 0U) << "memory had room";
-}
-
-TEST(BackendLimits, DrawsThatCameInPartAreThoseOfNoRound) {
-    const auto task = testing::standard_task(drawn_rows);
-    const std::vector<Genome> one = some_genomes(*task, 1);
-    LimitedCpu backend;
-    Evaluator evaluator(backend, *task, 1);
-    const std::vector<double> first = fitness_of(evaluator, one, 0);
-    backend.fails = true;
-    EXPECT_THROW((void)fitness_of(evaluator, one, 1), OutOfMemoryError);
-    EXPECT_EQ(fitness_of(evaluator, one, 0), first);
-    EXPECT_NE(fitness_of(evaluator, one, 1), first);
-}
-
-TEST(BackendLimits, AnOrderThatCameInPartIsThatOfNoRound) {
-    const auto task = testing::standard_task(drawn_rows);
-    const std::vector<Genome> one = some_genomes(*task, 1);
-    const Individuals individuals(pointers_to(one));
+TEST_F(BackendLimits, AnOrderThatCameInPartIsThatOfNoRound) {
+    const std::vector<Genome> one = networks(1);
+    const Individuals individuals(testing::pointers_to(one));
     LearningSettings settings;
     settings.mode = LearningMode::lamarckian;
     settings.steps = 3;
     settings.batch = 8;
-    LimitedCpu backend;
-    Learner learner(backend, *task, 1, settings);
-    const auto first = learner.learn(individuals.pointers, 0);
-    backend.fails = true;
-    EXPECT_THROW((void)learner.learn(individuals.pointers, 1), OutOfMemoryError);
-    EXPECT_EQ(learner.learn(individuals.pointers, 0), first);
-    EXPECT_NE(learner.learn(individuals.pointers, 1), first);
+    Learner learner(backend_, *task_, 1, settings);
+    expect_that_what_came_in_part_is_of_no_round(
+        [&](std::uint64_t round) { return learner.learn(individuals.pointers, round); });
 }
 
 }  // namespace

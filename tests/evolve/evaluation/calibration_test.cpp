@@ -34,8 +34,7 @@ TEST(WeightFormats, AreEvaluatedAsTheNumbersThatCodesStandFor) {
             genomes.push_back(with_formats(testing::genome_for(*task, hidden, 3), formats));
             genomes.push_back(testing::decoded(genomes.back()));
         }
-        std::vector<const Genome*> pointers;
-        for (const Genome& genome : genomes) pointers.push_back(&genome);
+        const std::vector<const Genome*> pointers = testing::pointers_to(genomes);
         const std::vector<Evaluation> scores = evaluator.evaluate(pointers, {});
         for (std::size_t i = 0; i < scores.size(); i += 2) {
             const auto dtype = static_cast<Dtype>(i / 2);

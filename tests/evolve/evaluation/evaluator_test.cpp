@@ -15,6 +15,8 @@
 namespace cambrian::evolve {
 namespace {
 
+using testing::pointers_to;
+
 constexpr std::array<std::string_view, 4> networks{
     R"({"layers": [{"type": "dense"}]})",
     R"({"layers": [{"type": "dense", "out": 5, "activation": "relu"}, {"type": "dense"}]})",
@@ -39,12 +41,6 @@ std::vector<Genome> some_genomes(const Task& task, std::size_t count, std::size_
     return result;
 }
 
-std::vector<const Genome*> pointers(const std::vector<Genome>& genomes) {
-    std::vector<const Genome*> result;
-    for (const Genome& genome : genomes) result.push_back(&genome);
-    return result;
-}
-
 void expect_same(const Evaluation& a, const Evaluation& b) {
     EXPECT_EQ(a.status, b.status);
     EXPECT_EQ(a.fitness, b.fitness);
@@ -60,10 +56,10 @@ TEST(Evaluator, FitnessDoesNotDependOnTheBatch) {
     for (const int threads : {1, 2}) {
         const auto backend = make_cpu_backend({.threads = threads});
         Evaluator evaluator(*backend, *task, 9);
-        const auto together = evaluator.evaluate(pointers(genomes), round);
+        const auto together = evaluator.evaluate(pointers_to(genomes), round);
         if (first.empty()) first = together;
 
-        std::vector<const Genome*> reversed = pointers(genomes);
+        std::vector<const Genome*> reversed = pointers_to(genomes);
         std::reverse(reversed.begin(), reversed.end());
         const auto backwards = evaluator.evaluate(reversed, round);
         for (std::size_t i = 0; i < genomes.size(); ++i) {
@@ -96,7 +92,7 @@ TEST(Evaluator, MutatedNetworksOfAnyStructureShareABatch) {
     }
     const auto backend = make_cpu_backend({});
     Evaluator evaluator(*backend, *task, 9);
-    const auto together = evaluator.evaluate(pointers(genomes), {});
+    const auto together = evaluator.evaluate(pointers_to(genomes), {});
     EXPECT_GT(evaluator.counters().programs_compiled, 10U);
     for (std::size_t i = 0; i < genomes.size(); ++i)
         expect_same(together[i], testing::evaluate_one(*backend, *task, genomes[i], {}, 9));
@@ -107,8 +103,8 @@ TEST(Evaluator, AgreesWithTheReferenceBackend) {
     const std::vector<Genome> genomes = some_genomes(*task, 30, 3);
     const auto cpu = make_cpu_backend({});
     const auto reference = make_reference_backend(Precision::f64);
-    const auto fast = Evaluator(*cpu, *task, 1).evaluate(pointers(genomes), {});
-    const auto exact = Evaluator(*reference, *task, 1).evaluate(pointers(genomes), {});
+    const auto fast = Evaluator(*cpu, *task, 1).evaluate(pointers_to(genomes), {});
+    const auto exact = Evaluator(*reference, *task, 1).evaluate(pointers_to(genomes), {});
     for (std::size_t i = 0; i < genomes.size(); ++i)
         EXPECT_NEAR(fast[i].fitness, exact[i].fitness, 1e-4 * (1.0 + std::abs(exact[i].fitness)));
 }
@@ -119,7 +115,7 @@ TEST(Evaluator, CompilesEachStructureOnce) {
     const auto backend = make_cpu_backend({});
     Evaluator evaluator(*backend, *task, 1);
     for (std::uint64_t round = 0; round < 4; ++round)
-        (void)evaluator.evaluate(pointers(genomes), {.phase = Phase::train, .round = round});
+        (void)evaluator.evaluate(pointers_to(genomes), {.phase = Phase::train, .round = round});
     EXPECT_EQ(evaluator.counters().programs_compiled, 3U);
     EXPECT_GE(evaluator.counters().programs_reused, 9U);
 }
@@ -130,7 +126,7 @@ TEST(Evaluator, DisabledSlotsShareTheProgram) {
     genomes[1].blueprint.slots[1]->enabled = false;
     const auto backend = make_cpu_backend({});
     Evaluator evaluator(*backend, *task, 1);
-    const auto results = evaluator.evaluate(pointers(genomes), {});
+    const auto results = evaluator.evaluate(pointers_to(genomes), {});
     EXPECT_EQ(evaluator.counters().programs_compiled, 1U);
     EXPECT_NE(results[0].fitness, results[1].fitness);
 }
@@ -140,10 +136,10 @@ TEST(Evaluator, SteadyWorkAllocatesNothing) {
     const std::vector<Genome> genomes = some_genomes(*task, 40, networks.size());
     const auto backend = make_cpu_backend({});
     Evaluator evaluator(*backend, *task, 1);
-    (void)evaluator.evaluate(pointers(genomes), {.phase = Phase::train, .round = 0});
+    (void)evaluator.evaluate(pointers_to(genomes), {.phase = Phase::train, .round = 0});
     const auto used = backend->memory().used;
     for (std::uint64_t round = 1; round < 5; ++round) {
-        (void)evaluator.evaluate(pointers(genomes), {.phase = Phase::train, .round = round});
+        (void)evaluator.evaluate(pointers_to(genomes), {.phase = Phase::train, .round = round});
         EXPECT_EQ(backend->memory().used, used);
     }
 }
@@ -154,9 +150,9 @@ TEST(Evaluator, StaysUnderTheMemoryLimit) {
     const auto plenty = make_cpu_backend({});
     constexpr std::int64_t limit = 256 * 1024;
     const auto little = make_cpu_backend({.memory_limit = limit});
-    const auto expected = Evaluator(*plenty, *task, 1).evaluate(pointers(genomes), {});
+    const auto expected = Evaluator(*plenty, *task, 1).evaluate(pointers_to(genomes), {});
     Evaluator evaluator(*little, *task, 1);
-    const auto found = evaluator.evaluate(pointers(genomes), {});
+    const auto found = evaluator.evaluate(pointers_to(genomes), {});
     for (std::size_t i = 0; i < genomes.size(); ++i) expect_same(found[i], expected[i]);
     EXPECT_LE(little->memory().used, limit);
 }
@@ -165,14 +161,14 @@ TEST(Evaluator, OvercomesAShortageInHalves) {
     const auto task = testing::standard_task(R"({"type": "xor"})");
     const std::vector<Genome> genomes = some_genomes(*task, 30, 3);
     const auto plenty = make_cpu_backend({});
-    const auto expected = Evaluator(*plenty, *task, 1).evaluate(pointers(genomes), {});
+    const auto expected = Evaluator(*plenty, *task, 1).evaluate(pointers_to(genomes), {});
     for (const int first : {1, 4}) {
         int asked = 0;
         // Refused once, and when it is tried again.
         const auto short_once = make_cpu_backend(
             {.refuse_memory = [&] { return ++asked == first || asked == first + 1; }});
         Evaluator evaluator(*short_once, *task, 1);
-        const auto found = evaluator.evaluate(pointers(genomes), {});
+        const auto found = evaluator.evaluate(pointers_to(genomes), {});
         for (std::size_t i = 0; i < genomes.size(); ++i) expect_same(found[i], expected[i]);
         EXPECT_EQ(evaluator.counters().memory_splits, 1U);
     }
@@ -202,7 +198,7 @@ TEST(Evaluator, NonFiniteFitnessIsTheWorst) {
     genomes[1].weights[0] = std::numeric_limits<float>::max();
     genomes[1].weights[1] = std::numeric_limits<float>::max();
     const auto backend = make_cpu_backend({});
-    const auto results = Evaluator(*backend, *task, 1).evaluate(pointers(genomes), {});
+    const auto results = Evaluator(*backend, *task, 1).evaluate(pointers_to(genomes), {});
     EXPECT_EQ(results[0].status, Status::ok);
     EXPECT_EQ(results[1].status, Status::non_finite);
     EXPECT_EQ(results[1].fitness, worst_fitness);
@@ -221,7 +217,7 @@ TEST(Evaluator, EpisodesAreCommonToAllAndFreshForEachRound) {
     std::vector<std::vector<double>> rounds;
     for (std::uint64_t round = 0; round < 12; ++round) {
         const auto results =
-            evaluator.evaluate(pointers(genomes), {.phase = Phase::train, .round = round});
+            evaluator.evaluate(pointers_to(genomes), {.phase = Phase::train, .round = round});
         for (const Evaluation& result : results) expect_same(result, results[0]);
         rounds.push_back(results[0].per_sample);
     }

@@ -17,8 +17,7 @@ TEST(EvaluatorFaults, NoAllocationThatFailsHurtsAShard) {
             i % 2 == 0 ? R"({"layers": [{"type": "dense"}]})"
                        : R"({"layers": [{"type": "dense", "out": 5}, {"type": "dense"}]})",
             i));
-    std::vector<const Genome*> shard;
-    for (const Genome& genome : genomes) shard.push_back(&genome);
+    const std::vector<const Genome*> shard = testing::pointers_to(genomes);
     for (const Family family : {Family::graph, Family::interpreted}) {
         const auto evaluate = [&](Backend& backend) {
             Evaluator evaluator(backend, *task, 1, family);

@@ -23,9 +23,8 @@ constexpr std::string_view blobs =
 std::vector<std::vector<float>> learned(const Task& task, const std::vector<Genome>& genomes,
                                         const LearningSettings& settings, std::uint64_t round = 0) {
     const auto backend = make_cpu_backend({});
-    std::vector<const Genome*> pointers;
-    for (const Genome& genome : genomes) pointers.push_back(&genome);
-    return Learner(*backend, task, 1, settings).learn(Individuals(pointers).pointers, round);
+    return Learner(*backend, task, 1, settings)
+        .learn(Individuals(testing::pointers_to(genomes)).pointers, round);
 }
 
 double loss_of(const Task& task, Genome genome, std::vector<float> weights) {
@@ -50,9 +49,7 @@ TEST(Learner, OvercomesAShortageInHalves) {
     for (std::uint64_t id = 0; id < 9; ++id)
         genomes.push_back(testing::genome_for(*task, two_layers, id));
     const LearningSettings settings = settings_with(3, 0.05);
-    std::vector<const Genome*> pointers;
-    for (const Genome& genome : genomes) pointers.push_back(&genome);
-    const Individuals individuals(pointers);
+    const Individuals individuals(testing::pointers_to(genomes));
     bool refuse = false;
     int refused = 0;
     const auto backend = make_cpu_backend({.refuse_memory = [&] {

@@ -285,8 +285,7 @@ Found evaluated(std::string_view task_text, const std::vector<Genome>& genomes, 
     const auto task = standard_tasks().make(nlohmann::json::parse(task_text), {});
     const auto backend = make_cpu_backend({.threads = 2, .math = math});
     Evaluator evaluator(*backend, *task, 5, family);
-    std::vector<const Genome*> all;
-    for (const Genome& genome : genomes) all.push_back(&genome);
+    const std::vector<const Genome*> all = pointers_to(genomes);
     Found found{.evaluations = evaluator.evaluate(all, {.round = 3})};
     found.compiled = static_cast<std::int64_t>(evaluator.counters().programs_compiled);
     return found;

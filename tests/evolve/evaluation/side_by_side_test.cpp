@@ -168,8 +168,7 @@ TEST_P(SideBySide, AFitnessDoesNotDependOnWhoElseIsAlive) {
             const auto backend = make_cpu_backend({.threads = 2, .math = GetParam()});
             Evaluator together(*backend, *task, 5, Family::interpreted);
             Evaluator apart(*backend, *task, 5, Family::interpreted);
-            std::vector<const Genome*> all;
-            for (const Genome& genome : genomes) all.push_back(&genome);
+            const std::vector<const Genome*> all = pointers_to(genomes);
             const std::vector<Evaluation> evaluations = together.evaluate(all, {.round = 3});
             std::set<std::uint64_t> lengths;
             for (std::size_t i = 0; i < all.size(); ++i) {
@@ -192,8 +191,7 @@ INSTANTIATE_TEST_SUITE_P(Maths, SideBySide, ::testing::Values(Math::strict, Math
 TEST(SideBySide, RolloutsRunInLanesUnlessOneNetworkFillsThemAlone) {
     const std::vector<Genome> genomes =
         crowds(blueprint(4, {{"dense", 5, Activation::tanh}}, 2), 0);
-    std::vector<const Genome*> all;
-    for (const Genome& genome : genomes) all.push_back(&genome);
+    const std::vector<const Genome*> all = pointers_to(genomes);
     const auto copies = [&](std::size_t count, int episodes) {
         const auto task = standard_tasks().make(
             {{"type", "cart_pole"}, {"steps", 20}, {"episodes", episodes}}, {});

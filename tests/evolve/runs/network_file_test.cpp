@@ -12,6 +12,7 @@
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
 #include "cambrian/engine/network/network.hpp"
+#include "cambrian/tests/support/temporary_directory.hpp"
 
 namespace cambrian::distributed {
 namespace {
@@ -38,9 +39,8 @@ NetworkFile prepared_network() {
 }
 
 TEST(InitialNetworks, LeaveNoCopiesOfAFormerStart) {
-    const std::filesystem::path run =
-        std::filesystem::path(testing::TempDir()) / "cambrian_initial_networks";
-    std::filesystem::remove_all(run);
+    const test::TemporaryDirectory directory;
+    const std::filesystem::path run = directory.path();
     const evolve::Genome genome = prepared_network().genome;
     write_initial(run, {genome, genome, genome});
     EXPECT_TRUE(std::filesystem::exists(initial_copy(run, 2)));
@@ -48,7 +48,6 @@ TEST(InitialNetworks, LeaveNoCopiesOfAFormerStart) {
     EXPECT_TRUE(std::filesystem::exists(initial_copy(run, 0)));
     EXPECT_FALSE(std::filesystem::exists(initial_copy(run, 1)));
     EXPECT_FALSE(std::filesystem::exists(initial_copy(run, 2)));
-    std::filesystem::remove_all(run);
 }
 
 /// The sections of a network file, which may be changed and written again.

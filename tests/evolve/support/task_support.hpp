@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cambrian/engine/network/weight_formats.hpp"
 #include "cambrian/evolve/evaluation/calibration.hpp"
@@ -66,6 +67,12 @@ inline Genome genome_for(const Task& task, std::string_view network, std::uint64
         nlohmann::json::parse(network), task.signature().observations, task.signature().outputs);
     RandomStream rng(random_key(5, "test"), id);
     return sample_genome(blueprint, rng, id);
+}
+
+inline std::vector<const Genome*> pointers_to(const std::vector<Genome>& genomes) {
+    std::vector<const Genome*> result;
+    for (const Genome& genome : genomes) result.push_back(&genome);
+    return result;
 }
 
 /// The same network in float32, of the numbers that its codes stand for.

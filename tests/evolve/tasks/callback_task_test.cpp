@@ -29,9 +29,7 @@ std::vector<double> sum_of_outputs(Population& population) {
 
 std::vector<Evaluation> evaluate_all(const Task& task, const std::vector<Genome>& genomes) {
     const auto backend = make_cpu_backend({});
-    std::vector<const Genome*> pointers;
-    for (const Genome& genome : genomes) pointers.push_back(&genome);
-    return Evaluator(*backend, task, 1).evaluate(pointers, {});
+    return Evaluator(*backend, task, 1).evaluate(testing::pointers_to(genomes), {});
 }
 
 TEST(CallbackTask, RunsNetworksOfAllStructuresInTheirOrder) {

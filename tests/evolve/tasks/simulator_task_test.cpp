@@ -56,10 +56,9 @@ std::vector<Genome> mixed(const Task& task) {
 std::vector<double> fitness_of(const Task& task, const std::vector<Genome>& genomes,
                                Family family) {
     const auto backend = make_cpu_backend({});
-    std::vector<const Genome*> pointers;
-    for (const Genome& genome : genomes) pointers.push_back(&genome);
     std::vector<double> fitness;
-    for (const Evaluation& one : Evaluator(*backend, task, 1, family).evaluate(pointers, {}))
+    for (const Evaluation& one :
+         Evaluator(*backend, task, 1, family).evaluate(testing::pointers_to(genomes), {}))
         fitness.push_back(one.fitness);
     return fitness;
 }

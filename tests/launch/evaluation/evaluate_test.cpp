@@ -1,71 +1,13 @@
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cambrian/evolve/analysis/statistics.hpp"
-#include "cambrian/evolve/runs/network_file.hpp"
-#include "cambrian/tests/launch/launch_support.hpp"
+#include "cambrian/tests/launch/evaluation/evaluate_support.hpp"
 
-namespace cambrian::launch {
-namespace evaluate_tests {
-
-using Json = nlohmann::json;
-using test::Result;
-using test::run;
-using test::TemporaryDirectory;
-using testing::HasSubstr;
-
-/// Three networks trained on classes 10, 20 and 30, or on numbers, from seeds of their own.
-class Evaluate : public testing::Test {
-  protected:
-    static constexpr int rows = 90;
-
-    Evaluate() {
-        std::string text = "p,q,label\n";
-        for (int i = 0; i < rows; ++i) {
-            const double p = std::round(8.0 + 8.0 * std::sin(1.7 * i));
-            const double q = std::round(8.0 + 8.0 * std::cos(2.9 * i));
-            text += fmt::format("{},{},{}\n", p, q, p > 10.0 ? 30 : q > 8.0 ? 20 : 10);
-        }
-        directory_.write("rows.csv", text);
-    }
-    static std::string classes(const std::string& more = "") {
-        return R"({"type": "dataset", "source": {"type": "csv", "files": ["rows.csv"],
-            "targets": ["label"], "classes": true, "scale": 0.0625},
-            "split": {"validation": 0.3, "test": 0.3}, "loss": {"type": "cross_entropy"})" +
-               more + "}";
-    }
-    std::vector<std::string> trained(const std::string& task, int count = 3,
-                                     const std::string& layers = "") {
-        std::vector<std::string> files;
-        for (int seed = 1; seed <= count; ++seed) {
-            const std::string place = directory_.file(fmt::format("run-{}", ++trained_));
-            const std::string config = directory_.write(
-                "train.json", fmt::format(R"({{"run": {{"directory": "{}", "seed": {}}}, "task": {},
-                "network": {{"layers": [{}{{"type": "dense"}}]}},
-                "training": {{"epochs": 3, "batch": 8, "learning_rate": 0.05}}}})",
-                                          place, seed, task, layers));
-            const Result result = run({"train", config});
-            EXPECT_EQ(result.code, 0) << result.err;
-            files.push_back(place + "/best.cmb");
-        }
-        return files;
-    }
-    static Json json_of(std::vector<std::string> arguments) {
-        arguments.insert(arguments.begin(), "evaluate");
-        arguments.emplace_back("--json");
-        const Result result = run(arguments);
-        EXPECT_EQ(result.code, 0) << result.err;
-        return Json::parse(result.out);
-    }
-    TemporaryDirectory directory_;
-
-  private:
-    int trained_ = 0;
-};
+namespace cambrian::launch::evaluate_tests {
 
 /// What a command says of a network, which a number of rows drawn in each generation changes not.
 std::string said_on_all_rows(const std::vector<std::string>& command) {
@@ -75,12 +17,6 @@ std::string said_on_all_rows(const std::vector<std::string>& command) {
     EXPECT_EQ(all.code, 0) << all.err;
     EXPECT_EQ(run(drawn).out, all.out);
     return all.out;
-}
-
-std::vector<std::string> with(std::vector<std::string> files,
-                              const std::vector<std::string>& more) {
-    files.insert(files.end(), more.begin(), more.end());
-    return files;
 }
 
 TEST_F(Evaluate, MetricsOfClassesAgreeWithTheTask) {
@@ -310,148 +246,6 @@ TEST_F(Evaluate, ElitesOfARunAnswerTogether) {
     EXPECT_EQ(json["pairs"].size(), 1U);
 }
 
-TEST_F(Evaluate, PopulationsAreGroupedByTheirDistances) {
-    const std::string config = test::write_xor(directory_);
-    ASSERT_EQ(run({"evolve", config, "--quiet"}).code, 0);
-    const std::string place = directory_.file("run-xor");
-    for (const std::vector<std::string>& how :
-         {std::vector<std::string>{"--cluster", "2"},
-          {"--groups", "2"},
-          {"--groups", "2", "--linkage", "single", "--measure", "history"}}) {
-        const Result text = run(with({"compare", place}, how));
-        ASSERT_EQ(text.code, 0) << text.err;
-        EXPECT_THAT(text.out, testing::StartsWith("2 groups of "));
-        EXPECT_THAT(text.out, HasSubstr("silhouette"));
-        const Result csv = run(with({"compare", place, "--csv", "-"}, how));
-        EXPECT_THAT(csv.out, testing::StartsWith("network,group,silhouette\nbirth "));
-        EXPECT_THAT(csv.out, testing::Not(HasSubstr("groups of")));
-        EXPECT_EQ(csv.out, run(with({"compare", place, "--csv", "-"}, how)).out);
-    }
-    EXPECT_THAT(run({"compare", place, "--group", "2"}).out, testing::StartsWith("1 groups of "));
-    EXPECT_THAT(run({"compare", place, "--tree", "newick"}).out, testing::EndsWith(");\n"));
-    EXPECT_THAT(run({"compare", place, "--tree", "text"}).out, testing::StartsWith("+ "));
-    EXPECT_EQ(run({"compare", place, "--cluster", "999"}).code, 2);
-    EXPECT_EQ(run({"compare", place, "--cluster", "2", "--group", "1"}).code, 2);
-    EXPECT_EQ(run({"compare", place, "--tree", "text", "--csv", "-"}).code, 2);
-    EXPECT_THAT(run({"compare", place, "--linkage", "single"}).err, HasSubstr("only groups and"));
-    EXPECT_THAT(run({"compare", place, "--probes", "8"}).err, HasSubstr("only --measure activat"));
-    const std::string best = place + "/best.cmb";
-    EXPECT_EQ(run({"compare", best, best, "--measure", "history"}).out,
-              "2 networks, mean distance of pairs 0.0000 by default weights\n");
-}
-
-TEST_F(Evaluate, GenesAreWeighedAsTheirRunDoes) {
-    const std::string config = test::write_xor(directory_);
-    const auto evolved = [&](const char* name, const std::string& weight) {
-        const std::string place = directory_.file(name);
-        EXPECT_EQ(run({"evolve", config, "--quiet", "--set", "run.directory=" + place, "--set",
-                       "species.distance={\"excess\":0,\"disjoint\":0,\"weight\":" + weight + "}"})
-                      .code,
-                  0);
-        return place;
-    };
-    const std::string unweighed = evolved("unweighed", "0");
-    const std::string weighed = evolved("weighed", "1");
-    const auto compared = [&](const std::vector<std::string>& runs) {
-        return run(with(with({"compare"}, runs), {"--measure", "history"}));
-    };
-    EXPECT_THAT(compared({unweighed}).out, testing::EndsWith("mean distance of pairs 0.0000\n"));
-    const Result apart = compared({weighed});
-    EXPECT_EQ(apart.code, 0) << apart.err;
-    EXPECT_THAT(apart.out, testing::Not(HasSubstr("pairs 0.0000")));
-    EXPECT_THAT(compared({weighed, unweighed}).err, HasSubstr("weighs genes otherwise"));
-}
-
-TEST_F(Evaluate, TwoNetworksOfARunHaveOneDistance) {
-    const std::string config = test::write_xor(directory_);
-    ASSERT_EQ(run({"evolve", config, "--quiet", "--set", "population.elite_fraction=0.1", "--set",
-                   "species.distance.weight=50"})
-                  .code,
-              0);
-    const std::string place = directory_.file("run-xor");
-    const auto number_after = [](const std::string& text, const std::string& words) {
-        return std::stod(text.substr(text.find(words) + words.size()));
-    };
-    const std::string layers = run({"compare", place}).out;
-    const std::string pairs = run({"compare", place, "--measure", "history"}).out;
-    ASSERT_THAT(layers, testing::AllOf(testing::StartsWith("overall "), HasSubstr("  distance ")));
-    ASSERT_THAT(pairs, testing::StartsWith("2 networks, mean distance of pairs "));
-    EXPECT_GT(number_after(pairs, "pairs "), 0.0);
-    EXPECT_EQ(number_after(layers, "  distance "), number_after(pairs, "pairs "));
-    EXPECT_THAT(layers, testing::Not(HasSubstr("by default weights")));
-    const std::string best = place + "/best.cmb";
-    EXPECT_THAT(run({"compare", best, best}).out, HasSubstr("distance 0.0000 by default weights"));
-}
-
-TEST_F(Evaluate, AdaptationIsToldFromRunToRun) {
-    const std::string config = test::write_xor(directory_);
-    const auto evolved = [&](const char* name, const std::vector<std::string>& more) {
-        const std::string place = directory_.file(name);
-        EXPECT_EQ(
-            run(with({"evolve", config, "--quiet", "--set", "run.directory=" + place}, more)).code,
-            0);
-        return place;
-    };
-    const std::string first = evolved("first", {});
-    const std::string second = evolved("second", {"--set", "run.seed=2"});
-    const Result told = run({"adaptation", first, second});
-    ASSERT_EQ(told.code, 0) << told.err;
-    EXPECT_THAT(told.out, testing::StartsWith("6 generations, best of each, recovery to 95 %\n"));
-    EXPECT_THAT(told.out, HasSubstr("  generation 3: "));
-    const Result json = run({"adaptation", first, "--change", "1", "--share", "0.01", "--json"});
-    ASSERT_EQ(json.code, 0) << json.err;
-    const Json found = Json::parse(json.out);
-    EXPECT_EQ(found[0]["generation"], 1);
-    EXPECT_EQ(found[0]["generations"], 1);
-    EXPECT_GT(found[0]["evaluations"], 0);
-    EXPECT_LE(found[0]["evaluations"], 12);
-    EXPECT_EQ(run({"adaptation", first}).code, 2);
-    EXPECT_EQ(run({"adaptation", first, "--change", "9"}).code, 2);
-    EXPECT_EQ(run({"adaptation", first, second, "--change", "1"}).code, 2);
-    EXPECT_EQ(run({"adaptation", directory_.file("nothing"), "--change", "1"}).code, 3);
-}
-
-TEST_F(Evaluate, AdaptationIsToldWithinARun) {
-    const std::string place = directory_.file("changing");
-    const std::string config = directory_.write(
-        "changing.json", R"({"run": {"directory": ")" + place +
-                             R"(", "stop": {"generations": 6}}, "population": {"size": 12},
-        "network": {"layers": [{"type": "dense"}]},
-        "task": {"type": "cart_pole", "episodes": 2, "steps": 60, "changes": [
-            {"at": 2, "task": {"force": -10}}, {"at": 4, "task": {}}]}})");
-    const Result evolved = run({"evolve", config});
-    ASSERT_EQ(evolved.code, 0) << evolved.err;
-    EXPECT_THAT(evolved.out, HasSubstr("the task changes, from generation 2: {\"force\":-10}; "
-                                       "generation 4: {}"));
-    EXPECT_THAT(evolved.out, HasSubstr("generation     2  the task changes: {\"force\":-10}"));
-    const Result told = run({"adaptation", place, "--share", "0.5"});
-    ASSERT_EQ(told.code, 0) << told.err;
-    EXPECT_THAT(told.out, HasSubstr("  generation 2: "));
-    EXPECT_THAT(told.out, HasSubstr("  generation 4: "));
-    const Json found = Json::parse(run({"adaptation", place, "--json"}).out);
-    ASSERT_EQ(found.size(), 2U);
-    EXPECT_EQ(found[1]["generation"], 4);
-    EXPECT_EQ(run({"adaptation", place, "--change", "3"}).code, 2);
-    // Of a change before the first validation nothing is known; of the others all the same.
-    directory_.write("late/generations.csv",
-                     "generation,evaluations,best,validated,task\n0,4,1,,0\n1,8,2,,1\n"
-                     "2,12,3,5,1\n3,16,3,2,2\n4,20,4,6,2\n");
-    const std::vector<std::string> late{"adaptation", directory_.file("late"), "--measure",
-                                        "validated"};
-    const Result text = run(late);
-    ASSERT_EQ(text.code, 0) << text.err;
-    EXPECT_THAT(text.out,
-                HasSubstr("  generation 1: not known (nothing is measured of the task before "
-                          "it, or of the one from it on)\n  generation 3: 5 before, 2 "));
-    const Json rest = Json::parse(run(with(late, {"--json"})).out);
-    ASSERT_EQ(rest.size(), 2U);
-    EXPECT_EQ(rest[0]["generation"], 1);
-    EXPECT_TRUE(rest[0].contains("before") && rest[0]["before"].is_null());
-    EXPECT_EQ(rest[1]["evaluations"], 8);
-    EXPECT_EQ(run({"resume", place, "--set", "run.stop.generations=7"}).code, 0);
-    EXPECT_EQ(run({"resume", place, "--set", "task.changes=[]"}).code, 2);
-}
-
 TEST_F(Evaluate, ANetworkIsJudgedOnTheTaskOfItsGeneration) {
     const std::string place = directory_.file("judged");
     const std::string config = directory_.write(
@@ -522,5 +316,4 @@ TEST_F(Evaluate, GraftsAreNetworks) {
     refused({"--mode", "graft", "--at", "3"}, "has no layer in slot 3");
 }
 
-}  // namespace evaluate_tests
-}  // namespace cambrian::launch
+}  // namespace cambrian::launch::evaluate_tests

@@ -1,0 +1,135 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cambrian/tests/launch/config/config_support.hpp"
+
+namespace cambrian::launch::config_tests {
+namespace {
+
+TEST(Experiment, IslandsHaveSettingsOfTheirOwn) {
+    const Json json = Json::parse(R"({"task": {"type": "xor"}, "population": {"size": 90},
+        "islands": {"count": 3, "topology": "star", "sizes": [20, 30, 40], "overrides": [{},
+            {"mutation": {"weight_power": 0.5, "layer_insert_rate": 0.25}},
+            {"splice": {"rate": 0.75, "mode": "uniform"}}]}})");
+    const distributed::Experiment made = experiment(json, {});
+    EXPECT_EQ(made.islands.topology, evolve::Topology::star);
+    const evolve::MutationSettings& common = made.variation.mutation;
+    ASSERT_EQ(made.variation.islands.size(), 3U);
+    EXPECT_EQ(made.variation.islands[0].mutation.weight_power, common.weight_power);
+    EXPECT_EQ(made.variation.islands[1].mutation.weight_power, 0.5F);
+    EXPECT_EQ(made.variation.islands[1].mutation.layer_insert_rate, 0.25F);
+    EXPECT_EQ(made.variation.islands[1].mutation.link_add_rate, common.link_add_rate);
+    EXPECT_EQ(made.variation.islands[2].splice.rate, 0.75F);
+    EXPECT_EQ(made.variation.islands[2].mutation.layer_insert_rate, common.layer_insert_rate);
+    const auto strategy = distributed::make_strategy(made);
+    EXPECT_EQ(strategy->births(), 90U);
+    EXPECT_EQ(strategy->birth(19).island, 0U);
+    EXPECT_EQ(strategy->birth(50).island, 2U);
+}
+
+TEST(Experiment, TheTaskChangesAsTheConfigSays) {
+    const Json json = Json::parse(R"({"task": {"type": "cart_pole", "episodes": 3, "changes": [
+        {"at": 20, "task": {"force": -10, "validation": {"episodes": 7}}}, {"at": 30, "task": {}},
+        {"at": 40, "task": {"force": -20}}]}})");
+    const distributed::Experiment made = experiment(json, {});
+    ASSERT_EQ(made.changes.size(), 3U);
+    EXPECT_EQ(made.changes[0].at, 20U);
+    EXPECT_EQ(made.task_number(19), 0U);
+    EXPECT_EQ(made.task_number(20), 1U);
+    EXPECT_EQ(made.task_at(35).get(), made.changes[1].task.get());
+    EXPECT_THAT(made.notes, testing::Contains(testing::HasSubstr(
+                                R"(the task changes, from generation 20: {"force":-10,)")));
+    // Each entry is about the section task, not about the entry before it.
+    const ResolvedConfig config = resolved(json, {});
+    EXPECT_EQ(config.changes[0].settings->at("validation").at("episodes"), 7);
+    EXPECT_EQ(*config.changes[1].settings, first_task(config.effective->at("task")));
+    EXPECT_EQ(config.changes[2].settings->at("force"), -20.0);
+    EXPECT_EQ(config.changes[2].settings->at("validation"),
+              config.effective->at("task").at("validation"));
+    const Json& task = config.effective->at("task");
+    EXPECT_EQ(task_of_generation(task, 3), first_task(task));
+    EXPECT_EQ(task_of_generation(task, 99).at("force"), -20);
+    EXPECT_EQ(task_of_generation(task, 99).count("changes"), 0U);
+    // What a file says may be anything.
+    const Json broken = Json::parse(R"({"type": "xor", "changes": [{"at": "x"}, 3]})");
+    EXPECT_EQ(task_of_generation(broken, 5), broken);
+}
+
+TEST(Experiment, APartOfATaskOfAnotherTypeHasItsOwnKeys) {
+    const Json json = Json::parse(R"({"task": {"type": "dataset", "source": {"type": "blobs"},
+        "loss": {"type": "cross_entropy"}, "changes": [
+        {"at": 2, "task": {"source": {"type": "spirals"}, "loss": {"gradient": null}}}]}})");
+    const Json changed = task_of_generation(resolved(json, {}).effective->at("task"), 2);
+    EXPECT_EQ(changed.at("source"), Json::parse(R"({"type": "spirals"})"));
+    EXPECT_EQ(changed.at("loss").at("type"), "cross_entropy");
+}
+
+TEST(Experiment, AnotherTypeOfTaskHasItsOwnKeys) {
+    const Json json = Json::parse(R"({"task": {"type": "cart_pole", "force": 5, "changes": [
+        {"at": 2, "task": {"type": "cart_pole", "force": null}}]}})");
+    EXPECT_EQ(resolved(json, {}).changes[0].settings->at("force"), 10.0);
+    const Json other = Json::parse(R"({"task": {"type": "parity", "bits": 2, "changes": [
+        {"at": 2, "task": {"type": "xor"}}]}})");
+    EXPECT_EQ(experiment(other, {}).changes[0].task->type(), "xor");
+}
+
+TEST(Experiment, AConfigWithoutChangesIsWhatItWas) {
+    const Json json = Json::parse(R"({"task": {"type": "xor"}})");
+    EXPECT_EQ(resolved(json, {}).written->at("task").count("changes"), 0U);
+    EXPECT_EQ(experiment(json, {}).identity_json.find("changes"), std::string::npos);
+}
+
+TEST(Experiment, WrongIslandsAndStrategiesAreExplained) {
+    const Json json = Json::parse(R"({"task": {"type": "xor"}, "population": {"size": 90}})");
+    const auto text = [&](const std::vector<std::string>& overrides) {
+        return failure<ConfigError>([&] { (void)experiment(json, overrides); });
+    };
+    EXPECT_THAT(text({"strategy.type=elit"}),
+                testing::AllOf(testing::HasSubstr("strategy.type is \"elit\""),
+                               testing::HasSubstr("\"elite\"")));
+    EXPECT_THAT(text({"islands.count=100"}), testing::HasSubstr("islands.count is 100"));
+    EXPECT_THAT(text({"islands.count=50"}),
+                testing::HasSubstr("of an island with population.elite_fraction 0.25 carries"));
+    EXPECT_THAT(text({"islands.count=2", "islands.sizes=[1, 2]"}),
+                testing::HasSubstr("islands.sizes has 2 sizes of 3 individuals"));
+    EXPECT_THAT(text({"islands.count=2", "islands.overrides=[{}]"}),
+                testing::HasSubstr("islands.overrides has 1 entries"));
+    EXPECT_THAT(text({"islands.count=2", R"(islands.overrides=[{}, {"mutation": {"wieght": 1}}])"}),
+                testing::HasSubstr("islands.overrides[1].mutation"));
+}
+
+TEST(Experiment, AMeshGetsLayersWhereTheyAreAskedFor) {
+    const Json mesh = Json::parse(R"({"task": {"type": "cart_pole"}, "network": {"mode": "mesh",
+        "layers": [{"type": "dense", "out": 4}, {"type": "dense"}],
+        "grid": {"layers_per_cell": 3}}})");
+    const distributed::Experiment asked = experiment(mesh, {"mutation.layer_insert_rate=0.25"});
+    EXPECT_EQ(asked.variation.mutation.layer_insert_rate, 0.25F);
+    EXPECT_TRUE(asked.notes.empty());
+    for (const std::string remedy : {"0", "\"auto\""}) {
+        const distributed::Experiment made =
+            experiment(mesh, {"mutation.layer_insert_rate=" + remedy});
+        EXPECT_EQ(made.variation.mutation.layer_insert_rate, 0.0F) << remedy;
+        EXPECT_EQ(made.notes.size(), remedy == "0" ? 0U : 1U) << remedy;
+    }
+    const distributed::Experiment chain = experiment(mesh, {"network.mode=chain"});
+    EXPECT_EQ(chain.variation.mutation.layer_insert_rate, 0.02F);
+    EXPECT_TRUE(chain.notes.empty());
+}
+
+TEST(Experiment, GivesFieldsToNewLayers) {
+    const auto given = [](const std::string& layers) {
+        return experiment(minimal(), {"mutation.layers=" + layers}).variation.mutation.layers;
+    };
+    EXPECT_TRUE(given("[]").empty());
+    const std::vector<AnyLayer> layers = given(
+        R"([{"type": "multi_head_attention", "heads": 2}, {"type": "conv2d", "kernel": 5, "padding": 2}])");
+    ASSERT_EQ(layers.size(), 2U);
+    EXPECT_EQ(std::get<MultiHeadAttention>(layers[0].variant()).heads, 2);
+    EXPECT_EQ(std::get<Conv2d>(layers[1].variant()).kernel, AxisValues(5));
+    EXPECT_THAT(failure<ConfigError>([&] { (void)given(R"([{"type": "conv2d", "kernels": 5}])"); }),
+                testing::HasSubstr("mutation.layers[0]"));
+}
+
+}  // namespace
+}  // namespace cambrian::launch::config_tests

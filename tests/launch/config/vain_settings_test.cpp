@@ -1,0 +1,177 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cambrian/tests/launch/config/config_support.hpp"
+
+namespace cambrian::launch::config_tests {
+namespace {
+
+TEST(Experiment, AFullGridIsSaidToTakeNoLayers) {
+    const Json full = Json::parse(R"({"task": {"type": "xor"}, "network": {
+        "layers": [{"type": "dense", "out": 3}, {"type": "dense"}], "grid": {"layers_per_cell": 1}}})");
+    const std::vector<std::string> notes = experiment(full, {}).notes;
+    ASSERT_EQ(notes.size(), 1U);
+    EXPECT_THAT(notes[0], testing::StartsWith("mutation.layer_insert_rate does nothing: no slot"));
+    for (const char* remedy :
+         {"network.grid.layers_per_cell=2", "mutation.layer_insert_rate=0", "mutation.grid_limit=4",
+          "mutation.layer_remove_rate=0.1", "complexity.ceiling=3"})
+        EXPECT_TRUE(experiment(full, {remedy}).notes.empty()) << remedy;
+    EXPECT_EQ(experiment(full, {"complexity.ceiling=3", "complexity.delete_rate=0"}).notes, notes);
+}
+
+TEST(Experiment, RoomOnAnyIslandIsRoomForLayers) {
+    const Json full = Json::parse(R"({"task": {"type": "xor"}, "network": {
+        "layers": [{"type": "dense", "out": 3}, {"type": "dense"}], "grid": {"layers_per_cell": 1}},
+        "islands": {"count": 2}})");
+    const auto notes = [&](const std::string& overrides, const std::string& rate) {
+        return experiment(full,
+                          {"islands.overrides=" + overrides, "mutation.layer_insert_rate=" + rate})
+            .notes;
+    };
+    using testing::ElementsAre;
+    using testing::StartsWith;
+    EXPECT_THAT(notes(R"([{"mutation": {"layer_insert_rate": 0.1}}, {}])", "0"),
+                ElementsAre(StartsWith("islands.overrides[0].mutation.layer_insert_rate does "
+                                       "nothing: no slot")));
+    EXPECT_THAT(notes(R"([{}, {"mutation": {"layer_insert_rate": 0.1}}])", "0.2"),
+                ElementsAre(StartsWith("mutation.layer_insert_rate, "
+                                       "islands.overrides[1].mutation.layer_insert_rate do ")));
+    EXPECT_TRUE(notes(R"([{}, {"mutation": {"layer_remove_rate": 0.1}}])", "0.2").empty());
+    EXPECT_TRUE(notes(R"([{"mutation": {"layer_insert_rate": 0}}, {}])", "0").empty());
+}
+
+TEST(Experiment, RoomInAnyFounderIsRoomForLayers) {
+    const TemporaryDirectory directory;
+    const auto structure = [&](const std::string& cells) {
+        return directory.write(cells + ".json", R"({"network": {"grid": {"layers_per_cell": )" +
+                                                    cells + R"(}, "layers": [
+            {"type": "dense", "out": 3}, {"type": "dense"}]}})");
+    };
+    const auto notes = [&](const std::string& initial) {
+        return experiment(minimal(), {"network.initial=" + initial, "network.layers=null",
+                                      "network.initial_weights=fresh"})
+            .notes;
+    };
+    const std::string full = structure("1");
+    EXPECT_THAT(notes(full), testing::ElementsAre(testing::HasSubstr(
+                                 "no slot of the network in network.initial is empty")));
+    EXPECT_THAT(notes("[\"" + full + "\", \"" + full + "\"]"),
+                testing::ElementsAre(
+                    testing::HasSubstr("no slot of the networks in network.initial is empty")));
+    EXPECT_TRUE(notes("[\"" + full + "\", \"" + structure("2") + "\"]").empty());
+}
+
+TEST(Experiment, KeysThatNothingReadsAreTold) {
+    const auto notes = [](const std::vector<std::string>& overrides) {
+        return experiment(minimal(), overrides).notes;
+    };
+    using testing::ElementsAre;
+    EXPECT_THAT(notes({"species.threshold=1", "species.target=3"}),
+                ElementsAre("species.threshold, species.target do nothing: strategy.type is "
+                            "\"elite\""));
+    EXPECT_THAT(notes({"age_layers.gap=3"}),
+                ElementsAre("age_layers.gap does nothing: strategy.type is \"elite\""));
+    EXPECT_THAT(notes({"selection.tournament_size=9"}),
+                ElementsAre("selection.tournament_size does nothing: selection.type is "
+                            "\"truncation\""));
+    EXPECT_THAT(notes({"islands.every=7"}),
+                ElementsAre("islands.every does nothing: islands.count is 1"));
+    EXPECT_THAT(notes({"learning.steps=7"}),
+                ElementsAre("learning.steps does nothing: learning.mode is \"off\""));
+    EXPECT_THAT(notes({"complexity.patience=7"}),
+                ElementsAre("complexity.patience does nothing: complexity.ceiling is 0"));
+    EXPECT_THAT(notes({"mutation.layer_widen_units=7"}),
+                ElementsAre("mutation.layer_widen_units does nothing: mutation.layer_widen_rate "
+                            "is 0"));
+    EXPECT_THAT(notes({"species.young_age=5", "species.old_age=7", "strategy.type=species"}),
+                ElementsAre("species.young_age does nothing: species.young_boost is 1",
+                            "species.old_age does nothing: species.old_penalty is 1"));
+    EXPECT_THAT(notes({"species.distance.weight=3"}),
+                ElementsAre("species.distance.weight does nothing: strategy.type is \"elite\" "
+                            "(cambrian compare alone reads it)"));
+    for (const std::vector<std::string>& read : std::vector<std::vector<std::string>>{
+             {"species.threshold=1", "strategy.type=species"},
+             {"age_layers.gap=3", "strategy.type=age_layers"},
+             {"selection.tournament_size=9", "selection.type=tournament"},
+             {"mutation.layer_widen_units=7", "mutation.layer_widen_rate=0.1"},
+             {"species.young_age=5", "species.young_boost=2", "strategy.type=species"},
+             {"species.old_age=7", "species.old_penalty=0.5", "strategy.type=species"},
+             // The young are never old.
+             {"species.young_age=40", "species.old_penalty=0.5", "strategy.type=species"},
+             {"species.distance.weight=3", "strategy.type=species"},
+             {"islands.every=7", "islands.count=2"}})
+        EXPECT_TRUE(notes(read).empty()) << read.front();
+}
+
+TEST(Experiment, GenesThatNoLayerReadsAreTold) {
+    const auto notes = [](const std::string& layer, const std::vector<std::string>& settings) {
+        const Json json = Json::parse(R"({"task": {"type": "cart_pole"}, "network": {"layers": [)" +
+                                      layer + R"(]}, "genome": {"type": "neat"}})");
+        return experiment(json, settings).notes;
+    };
+    using testing::ElementsAre;
+    const std::string plain = R"({"type": "neurons"})";
+    const std::string plastic = R"({"type": "neurons", "plastic": true})";
+    const std::string continuous = R"({"type": "neurons", "continuous": true})";
+    EXPECT_THAT(notes(plain, {}), ElementsAre());
+    EXPECT_THAT(notes(plain, {"genome.plastic_rate=0"}), ElementsAre()) << "as it is";
+    EXPECT_THAT(notes(continuous, {"genome.plastic_rate=0.5", "genome.rule.power=1"}),
+                ElementsAre("genome.rule.power does nothing: no layer of the network has "
+                            "\"plastic\": true",
+                            "genome.plastic_rate does nothing: no layer of the network has "
+                            "\"plastic\": true"));
+    EXPECT_THAT(notes(plastic, {"genome.time_constant.perturb_rate=0.5"}),
+                ElementsAre("genome.time_constant.perturb_rate does nothing: no layer of the "
+                            "network has \"continuous\": true"));
+    EXPECT_THAT(notes(plastic, {"genome.plastic_rate=0.5", "genome.rule.power=1"}), ElementsAre());
+    EXPECT_THAT(notes(continuous, {"genome.time_constant.perturb_rate=0.5"}), ElementsAre());
+    EXPECT_THAT(notes(plain, {"genome.delay_rate=0.5", "genome.largest_delay=3"}).size(), 2U);
+    EXPECT_THAT(notes(plain, {"genome.activation_rate=0.5", "genome.aggregation_rate=0.5"}),
+                ElementsAre("genome.activation_rate does nothing: genome.activations has one entry",
+                            "genome.aggregation_rate does nothing: genome.aggregations has one "
+                            "entry"));
+    EXPECT_THAT(
+        notes(plain, {"genome.activation_rate=0.5", R"(genome.activations=["tanh", "relu"])"}),
+        ElementsAre());
+    const std::string hidden = R"({"type": "neurons", "neurons": [{}, {}, {"activation": "relu"}],
+        "connections": [{"source": 0, "target": 2}, {"source": 6, "target": 0}]})";
+    EXPECT_THAT(notes(hidden, {"genome.activation_rate=0.5", "genome.aggregation_rate=0.5"}).size(),
+                1U)
+        << "the neuron may become steep_sigmoid";
+}
+
+TEST(Experiment, RatesOfACppnThatHasNoChoiceAreTold) {
+    const Json json = Json::parse(R"({"task": {"type": "retina"}, "network": {"layers": [
+        {"type": "neurons"}]}, "genome": {"type": "hyperneat", "substrate": {"type": "layers"},
+        "activation_rate": 0.5, "aggregation_rate": 0.5}})");
+    const std::string sums =
+        "genome.aggregation_rate does nothing: genome.aggregations has one entry";
+    using testing::ElementsAre;
+    EXPECT_THAT(experiment(json, {}).notes, ElementsAre(sums));
+    const std::string one = R"(genome.activations=["tanh"])";
+    EXPECT_THAT(experiment(json, {one}).notes,
+                ElementsAre(testing::StartsWith("genome.activation_rate does nothing"), sums));
+    EXPECT_THAT(experiment(json, {one, R"(genome.substrate.locality=["x"])",
+                                  "genome.substrate.link_expression=true"})
+                    .notes,
+                ElementsAre(sums))
+        << "its bells may become tanh";
+    EXPECT_THROW((void)experiment(json, {"genome.activations=[]"}), ConfigError);
+}
+
+TEST(Experiment, FoundersOfFilesHaveAllTheirConnections) {
+    const TemporaryDirectory directory;
+    const std::string structure =
+        directory.write("start.json", R"({"network": {"layers": [{"type": "neurons"}]}})");
+    const Json json = Json::parse(R"({"task": {"type": "xor"}, "genome": {"type": "neat",
+        "initial_connection_rate": 0.5}})");
+    EXPECT_THAT(experiment(json, {"network.initial=" + structure}).notes,
+                testing::ElementsAre(
+                    "genome.initial_connection_rate does nothing: network.initial is set"));
+    EXPECT_THAT(experiment(json, {R"(network.layers=[{"type": "neurons"}])"}).notes,
+                testing::ElementsAre());
+}
+
+}  // namespace
+}  // namespace cambrian::launch::config_tests
