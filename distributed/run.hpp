@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
@@ -137,13 +138,15 @@ struct Reign {
 /// The coordinator has been silent for so long that it must be dead.
 class CoordinatorLost : public Error {
   public:
-    CoordinatorLost(const std::string& text, std::optional<Reign> known, bool excluded)
-        : Error(text), former(std::move(known)), lock_excludes(excluded) {}
+    CoordinatorLost(const std::string& text, std::optional<Reign> known, bool excluded,
+                    std::exception_ptr why = nullptr)
+        : Error(text), former(std::move(known)), lock_excludes(excluded), cause(std::move(why)) {}
 
     std::optional<Reign> former;  ///< Nothing where it never spoke.
     /// Whether this rank has seen the lock of the run directory held while that one, or one before
     /// it, lived. Some network file systems have locks of each host's own.
     bool lock_excludes;
+    std::exception_ptr cause;  ///< Why no rank follows, where one was to; null for silence alone.
 };
 
 /// This rank coordinated, and another one does since: it was stopped, and its lock was lost. Or it

@@ -1,5 +1,8 @@
 #include <fmt/core.h>
 
+#include <atomic>
+#include <exception>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -8,6 +11,7 @@
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/distributed/worker/rank_log.hpp"
 #include "cambrian/distributed/worker/worker.hpp"
+#include "cambrian/engine/core/error.hpp"
 
 // Which rank coordinates, and what each does meanwhile.
 namespace cambrian::distributed {
@@ -17,6 +21,32 @@ RunResult run_coordinator(Communicator& communicator, Backend& backend,
                           const std::atomic<int>& interrupt, const Reign& reign) {
     return Coordinator(communicator, backend, experiment, reporter, interrupt, reign).run(start);
 }
+
+namespace {
+
+/// Who coordinates after a rank that is silent; nothing where nobody must. Throws Deposed, and
+/// CoordinatorLost where this rank cannot go on, which it notes.
+std::optional<Reign> successor(Communicator& communicator, const Experiment& experiment,
+                               const std::atomic<int>& interrupt, const CoordinatorLost& lost,
+                               RankLog& log) {
+    try {
+        return lost.lock_excludes
+                   ? await_successor(
+                         experiment.directory, communicator, *lost.former, interrupt,
+                         [&](const std::string& text) { log.line(text); },
+                         experiment.distribution.kill_stopped)
+                   : await_other_successor(
+                         experiment.directory, communicator, lost, interrupt,
+                         // Others may have heard of it so much later.
+                         experiment.distribution.lease_seconds / heartbeats_in_a_lease);
+    } catch (const InputError& error) {
+        log.line(error.what());
+        throw CoordinatorLost(error.what(), lost.former, lost.lock_excludes,
+                              std::current_exception());
+    }
+}
+
+}  // namespace
 
 void run_rank(Communicator& communicator, Backend& backend, const Experiment& experiment,
               Start start, const std::atomic<int>& interrupt, const WorkerLimits& limits,
@@ -37,16 +67,8 @@ void run_rank(Communicator& communicator, Backend& backend, const Experiment& ex
             lock_excludes = caught.lock_excludes;
         }
         RankLog log(experiment.directory, communicator.rank());
-        log.begin();
-        const auto next = lock_excludes
-                              ? await_successor(
-                                    experiment.directory, communicator, *lost->former, interrupt,
-                                    [&](const std::string& text) { log.line(text); },
-                                    experiment.distribution.kill_stopped)
-                              : await_other_successor(
-                                    experiment.directory, communicator, *lost, interrupt,
-                                    // Others may have heard of it so much later.
-                                    experiment.distribution.lease_seconds / heartbeats_in_a_lease);
+        log.go_on();
+        const auto next = successor(communicator, experiment, interrupt, *lost, log);
         if (!next) {
             log.line(interrupt.load() == 0 ? "stop: the run has ended"
                                            : "a signal has asked it to end");

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -27,6 +29,8 @@ constexpr std::chrono::milliseconds turn{150};
 /// No rank waits longer for the tries of others, however many there are.
 constexpr std::chrono::milliseconds longest_turns{1000};
 constexpr std::chrono::milliseconds patience{25};
+/// A file system that fails may answer again: it had a part in the death of the coordinator.
+constexpr std::chrono::seconds longest_failure{5};
 
 /// Whether one reign comes after another. Throws Deposed where it is that of another job, whose
 /// ranks have the same numbers.
@@ -40,25 +44,35 @@ bool follows(const Reign& reign, const Reign& former, const fs::path& directory)
     return reign.epoch > former.epoch;
 }
 
+[[noreturn]] void refuse_other_directory(const fs::path& directory, const Reign& former) {
+    throw InputError(
+        fmt::format("{} is not this run's directory any more (it was moved or removed, and rank "
+                    "{}, which coordinated the run, has died) resume it where it lies",
+                    directory.string(), former.rank));
+}
+
 /// Takes the reign where the lock is free and nobody has taken it before.
 std::optional<Reign> try_to_follow(const fs::path& directory, const Reign& former, int rank) {
+    std::error_code unknown;
+    if (!fs::exists(directory, unknown) && !unknown) {
+        refuse_other_directory(directory, former);
+    }
     try {
         const RunLock lock(directory);
         if (const auto other = read_reign(directory); other && follows(*other, former, directory)) {
             return other;
         }
-        if (former.epoch > 0 && !fs::exists(directory / reign_name)) {
-            throw InputError(fmt::format(
-                "{} is not this run's directory any more (it was moved or removed, and rank {}, "
-                "which coordinated the run, has died) resume it where it lies",
-                directory.string(), former.rank));
+        if (former.epoch > 0 && !fs::exists(directory / reign_name, unknown) && !unknown) {
+            refuse_other_directory(directory, former);
         }
         Reign own{former.epoch + 1, rank, former.dead};
         own.dead.push_back(former.rank);
         write_reign(directory, own);
         return own;
-    } catch (const ConfigError&) {
-        return std::nullopt;  // Held by another process.
+    } catch (const LockHeld&) {
+        return std::nullopt;
+    } catch (const ConfigError& error) {
+        throw OutputError(error.what());  // There were locks: who has them may answer again.
     }
 }
 
@@ -145,25 +159,38 @@ std::optional<Reign> await_successor(const fs::path& directory, Communicator& co
     const int size = communicator.size();
     const int place = (communicator.rank() - former.rank - 1 + size) % size;
     Clock::time_point next = Clock::now() + place * turn;
+    std::optional<Clock::time_point> failing;  // Since then.
     bool said = false;
+    const auto look_at_holder = [&] {
+        if (const auto killed = kill_stopped ? kill_stopped_holder(directory) : std::nullopt) {
+            say(fmt::format("rank {} was silent and stopped: {} was killed", former.rank, *killed));
+        } else if (!std::exchange(said, true)) {
+            say(fmt::format(
+                "rank {} is silent, and still holds {} (it is stopped, or its host was cut off) "
+                "the run waits for it: end its process to have another rank go on",
+                former.rank, directory.string()));
+        }
+    };
     while (interrupt.load() == 0) {
         if (const auto reign = successor_of(former, directory, size)) {
             return reign;
         }
         if (Clock::now() >= next) {
-            if (const auto reign = try_to_follow(directory, former, communicator.rank())) {
-                return reign;
+            try {
+                if (const auto reign = try_to_follow(directory, former, communicator.rank())) {
+                    return reign;
+                }
+                look_at_holder();
+                failing.reset();
+            } catch (const OutputError& error) {
+                if (!failing) {
+                    failing = Clock::now();
+                    say(fmt::format("{}; it is tried again", error.what()));
+                } else if (Clock::now() - *failing > longest_failure) {
+                    throw;
+                }
             }
-            if (const auto killed = kill_stopped ? kill_stopped_holder(directory) : std::nullopt) {
-                say(fmt::format("rank {} was silent and stopped: {} was killed", former.rank,
-                                *killed));
-            } else if (!std::exchange(said, true)) {
-                say(fmt::format(
-                    "rank {} is silent, and still holds {} (it is stopped, or its host was cut "
-                    "off) the run waits for it: end its process to have another rank go on",
-                    former.rank, directory.string()));
-            }
-            next = Clock::now() + size * turn;
+            next = Clock::now() + (failing ? 1 : size) * turn;
         }
         if (const auto message = communicator.receive(patience);
             message && message->source == former.rank) {

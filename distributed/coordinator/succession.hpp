@@ -48,7 +48,8 @@ class ReignWatch {
 /// told so once. With `kill_stopped` its process is killed where it is stopped on this host.
 /// Returns the former reign where the coordinator speaks again, and nothing when interrupted or
 /// when that one says that the run is over. Throws Deposed where another job has begun in the
-/// directory.
+/// directory, InputError where that is another one by now, and OutputError where the system refuses
+/// to have it read or written for some seconds.
 [[nodiscard]] std::optional<Reign> await_successor(
     const std::filesystem::path& directory, Communicator& communicator, const Reign& former,
     const std::atomic<int>& interrupt, const std::function<void(const std::string&)>& say,

@@ -64,13 +64,20 @@ RankLog::~RankLog() {
 }
 
 void RankLog::begin() {
-    begun_ = true;
-    // Later it would make a directory of a run anew that was moved away.
+    if (begun_) {
+        return;  // It would make a directory anew that was moved away since.
+    }
     std::error_code refused;
     std::filesystem::create_directories(directory_ / "logs", refused);
+    begun_ = true;
     for (const std::string& text : std::exchange(waiting_, {})) {
         write(text);
     }
+}
+
+void RankLog::go_on() {
+    begun_ = true;
+    goes_on_ = true;
 }
 
 void RankLog::line(std::string_view text) {
@@ -89,6 +96,9 @@ void RankLog::write(std::string_view text) {
             auto sink = std::make_shared<DescriptorSink>(open_log(path));
             logger_ = std::make_unique<Logger>(Logger{spdlog::logger(name, std::move(sink))});
         } catch (const InputError& error) {
+            if (goes_on_) {
+                return;
+            }
             auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
             logger_ = std::make_unique<Logger>(Logger{spdlog::logger(name, std::move(sink))});
             logger_->log.warn("{} cannot be written ({})", path.string(), error.what());

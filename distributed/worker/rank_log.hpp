@@ -20,6 +20,9 @@ class RankLog {
 
     /// The coordinator has the directory: until then it may be that of another run, so lines wait.
     void begin();
+    /// The same in a run that has its folders: one that was moved away is not made anew, and lines
+    /// that cannot be written to it are lost.
+    void go_on();
     [[nodiscard]] bool begun() const { return begun_; }
     /// The file is opened by the first line, so a rank that is refused leaves no trace.
     void line(std::string_view text);
@@ -31,6 +34,7 @@ class RankLog {
     std::filesystem::path directory_;
     int rank_;
     bool begun_ = false;
+    bool goes_on_ = false;
     std::vector<std::string> waiting_;
     std::unique_ptr<Logger> logger_;
 };

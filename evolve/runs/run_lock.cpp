@@ -107,7 +107,7 @@ RunLock::RunLock(const fs::path& directory)
     } else if (error != 0) {
         const std::string holder = holder_of(file_);
         ::close(file_);
-        throw ConfigError(
+        throw LockHeld(
             fmt::format("the run directory {} is in use ({} holds its lock) wait for "
                         "it or choose another run.directory",
                         directory.string(), holder));
@@ -167,8 +167,8 @@ std::optional<std::string> holder_of_run(const fs::path& directory) {
     }
     ::close(file);
     if (error != 0 && error != EWOULDBLOCK) {
-        throw InputError(fmt::format("the lock of {} cannot be asked ({}) ask on its host",
-                                     directory.string(), std::strerror(error)));
+        throw OutputError(fmt::format("the lock of {} cannot be asked ({}) ask on its host",
+                                      directory.string(), std::strerror(error)));
     }
     return holder;
 }

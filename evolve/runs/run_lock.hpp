@@ -4,15 +4,23 @@
 #include <optional>
 #include <string>
 
+#include "cambrian/engine/core/error.hpp"
+
 // Who works in a run directory.
 namespace cambrian::distributed {
+
+/// Another process works in a run directory.
+class LockHeld : public ConfigError {
+  public:
+    using ConfigError::ConfigError;
+};
 
 /// The lock of a run directory, held while it lives; the system frees it when its holder ends.
 class RunLock {
   public:
-    /// Throws ConfigError naming the holder when another process has it, and where there are no
-    /// locks; OutputError where its file cannot be written; InputError for one that is no regular
-    /// file.
+    /// Throws LockHeld naming the holder when another process has it, ConfigError where there are
+    /// no locks, OutputError where its file cannot be written; InputError for one that is no
+    /// regular file.
     explicit RunLock(const std::filesystem::path& directory);
     ~RunLock();
     RunLock(const RunLock&) = delete;
@@ -26,7 +34,8 @@ class RunLock {
 };
 
 /// Who works in a run directory now ("process 71 on node3"); nothing when nobody does. Asks the
-/// lock itself. Throws InputError where it cannot be asked.
+/// lock itself. Throws OutputError where the system refuses to have it asked, and InputError for
+/// one that is no regular file.
 [[nodiscard]] std::optional<std::string> holder_of_run(const std::filesystem::path& directory);
 
 /// Kills the process that holds the lock where it is one of this host, is stopped, and is the one

@@ -76,8 +76,8 @@ text = end_of(job, 60, "rank 0 was killed")
 orphaned = time.monotonic() - killed
 if job.returncode != 1 or orphaned > longest:
     harness.fail(f"the job returned {orphaned:.1f} s after rank 0 was killed, with {job.returncode}\n{text}")
-if text.count("the coordinator has been silent for a lease") != 1 or "distributed.lease_seconds is 1.5" not in text:
-    harness.fail(f"one worker must say why it leaves\n{text}")
+if text.count("the coordinator has been silent for a lease") != 2 or "distributed.lease_seconds is 1.5" not in text:
+    harness.fail(f"the first and the last worker must say why they leave\n{text}")
 for rank in (1, 2):
     if "silent for a lease" not in (directory / "logs" / f"rank-{rank}.log").read_text():
         harness.fail(f"the log of rank {rank} must say why it left")

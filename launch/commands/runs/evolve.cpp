@@ -300,8 +300,10 @@ int run_job(const CommandContext& context, const RunOptions& options) {
                          coordinating});
     } catch (const distributed::CoordinatorLost& error) {
         session.set_lease(std::min(read.lease_seconds, distributed::farewell_without_coordinator));
-        // Rank 0 cannot say it; one of the others is enough.
-        if (session.rank() == 1) context.err << error_line(error.what()) << std::flush;
+        if (error.cause) code = failure_of(error.cause).exit_code;
+        // Rank 0 cannot say it: the next one does, and the last one, for a host may be lost.
+        if (session.rank() == 1 || session.rank() == session.size() - 1)
+            context.err << error_line(error.what()) << std::flush;
     } catch (const distributed::Deposed& error) {
         // The job and its exit code are another rank's.
         coordinating = false;

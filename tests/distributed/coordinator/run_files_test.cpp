@@ -452,10 +452,17 @@ TEST(RankLog, MakesNoDirectoryAnewThatWasMovedAway) {
     RankLog log(place.path() / "run", 3);
     log.begin();
     fs::rename(place.path() / "run", place.path() / "moved");
+    RankLog next(place.path() / "run", 3);
     testing::internal::CaptureStderr();
     log.line("late");
-    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("late"));
+    next.go_on();
+    next.line("later");
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, testing::AllOf(HasSubstr("late"), testing::Not(HasSubstr("later"))));
     EXPECT_FALSE(fs::exists(place.path() / "run"));
+    fs::rename(place.path() / "moved", place.path() / "run");
+    next.line("found again");
+    EXPECT_THAT(text_of(place.path() / "run/logs/rank-3.log"), HasSubstr("found again"));
 }
 
 TEST(RankLog, FollowsNoLink) {

@@ -46,6 +46,32 @@ TEST(Succession, WaitsWhileTheLockIsHeldAndSaysSo) {
     EXPECT_THAT(said, testing::ElementsAre(HasSubstr("rank 0 is silent, and still holds")));
 }
 
+TEST(Succession, ADirectoryThatAnswersAgainIsTakenOver) {
+    const TemporaryDirectory place;
+    const std::filesystem::path run = place.path() / "run";
+    const Reign former{4, 0, {}};
+    std::filesystem::create_directory(place.path() / "folder");
+    write_reign(place.path() / "folder", former);
+    // What is below it cannot be opened: it is no folder.
+    std::ofstream{place.path() / "file"};
+    std::filesystem::create_symlink(place.path() / "file", run);
+    RecordedNetwork network(2);
+    const std::atomic<int> interrupt{0};
+    std::vector<std::string> said;
+    std::optional<Reign> next;
+    std::jthread waiting([&] {
+        Communicator communicator = network.communicator(1);
+        next = await_successor(run, communicator, former, interrupt,
+                               [&](const std::string& text) { said.push_back(text); });
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    std::filesystem::create_symlink(place.path() / "folder", place.path() / "next");
+    std::filesystem::rename(place.path() / "next", run);
+    waiting.join();
+    EXPECT_EQ(next, (Reign{5, 1, {0}}));
+    EXPECT_THAT(said, testing::ElementsAre(HasSubstr("it is tried again")));
+}
+
 /// A process that holds the lock of a directory, until it is killed.
 class LockingProcess {
   public:

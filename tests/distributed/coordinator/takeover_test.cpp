@@ -27,6 +27,7 @@ class Killed : public std::runtime_error {
 struct DyingJob {
     int ranks = 3;
     std::vector<std::uint64_t> deaths;
+    bool moves = false;  ///< Its directory goes elsewhere at a death.
 };
 
 struct Ended {
@@ -57,6 +58,10 @@ Ended run(const Experiment& experiment, const DyingJob& job) {
             ended.longest_pause = std::max(ended.longest_pause, pause.count());
             if (death < job.deaths.size() && report.generation == job.deaths[death]) {
                 network.silence(rank);
+                if (job.moves) {
+                    std::filesystem::rename(experiment.directory,
+                                            experiment.directory.string() + "-moved");
+                }
                 throw Killed("killed");
             }
         };
@@ -170,6 +175,22 @@ TEST(Takeover, LastRankGoesOnAlone) {
     const Ended ended = run(experiment, {3, {1, 3}});
     EXPECT_EQ(ended.coordinators.size(), 3U);
     EXPECT_EQ(unbroken(experiment, place.path() / "whole"), results_of(experiment.directory));
+}
+
+TEST(Takeover, IsLeftWhereTheDirectoryIsAnotherOne) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.distribution.lease_seconds = 0.3;
+    experiment.stop.generations = 1000;
+    testing::internal::CaptureStderr();
+    const Ended ended = run(experiment, {3, {200}, true});  // All have begun by then.
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                testing::Not(HasSubstr("this run's directory")))
+        << "each rank would say it";
+    EXPECT_EQ(ended.coordinators, std::vector<int>{0});
+    EXPECT_EQ(ended.errors.size(), 2U);
+    EXPECT_THAT(ended.errors, testing::Each(HasSubstr("is not this run's directory any more")));
+    EXPECT_FALSE(std::filesystem::exists(experiment.directory)) << "it is not made anew";
 }
 
 TEST(Takeover, IsLeftWhereItIsNotWanted) {

@@ -49,7 +49,10 @@ TEST_F(FollowerTest, NothingThatAnotherStateMadeCountsAfterAJump) {
     static_cast<void>(diverged.apply(record_by_place(*all->round(), -1.0, threads)));
     const SharedRound other = diverged.round();
     static_cast<void>(all->apply(right));
-    const auto jump = [&] { return diverged.load(all->round()->strategy->save(), all->holders()); };
+    const auto jump = [&] {
+        return diverged.load(all->round()->strategy->save(), all->holders(),
+                             std::span(&all->round()->digest, 1));
+    };
     const auto children = [] {
         return PoolGenomes(3, std::make_shared<const evolve::Individual>());
     };
