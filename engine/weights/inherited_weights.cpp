@@ -219,9 +219,19 @@ float blend_share(const SimilaritySums& sums, float share) {
 
 void write_weights(const WeightDraws& draws, std::span<const WeightPiece> pieces,
                    const WeightParents& parents, std::span<float> weights) {
+    write_sources(draws, pieces, parents, weights);
+    vary_weights(draws, pieces, weights);
+}
+
+void write_sources(const WeightDraws& draws, std::span<const WeightPiece> pieces,
+                   const WeightParents& parents, std::span<float> weights) {
     GeneSums sums(parents);
     for (const WeightPiece& piece : pieces)
         write_source(draws, piece, parents, sums, part(weights, piece.to, piece.count));
+}
+
+void vary_weights(const WeightDraws& draws, std::span<const WeightPiece> pieces,
+                  std::span<float> weights) {
     // Neighbours share a run of noise: a small network has many short genes.
     for (std::size_t i = 0; i < pieces.size(); ++i) {
         if (!pieces[i].noise) continue;

@@ -74,5 +74,10 @@ struct WeightParents {
 /// Makes the weights of one child on the host. Pieces cover them, in order.
 void write_weights(const WeightDraws& draws, std::span<const WeightPiece> pieces,
                    const WeightParents& parents, std::span<float> weights);
+/// Its two halves: what pieces start from, and the noise and fresh values that follow.
+void write_sources(const WeightDraws& draws, std::span<const WeightPiece> pieces,
+                   const WeightParents& parents, std::span<float> weights);
+void vary_weights(const WeightDraws& draws, std::span<const WeightPiece> pieces,
+                  std::span<float> weights);
 
 }  // namespace cambrian

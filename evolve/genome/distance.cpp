@@ -1,6 +1,7 @@
 #include "cambrian/evolve/genome/distance.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/evolve/genome/weight_math.hpp"

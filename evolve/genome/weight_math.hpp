@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <span>
 
@@ -16,30 +15,19 @@ inline constexpr std::size_t lanes = 8;
            ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
-/// Σ term(a[i], b[i]) in f64; the spans are of equal length.
-template <class Term>
-[[nodiscard]] double sum_terms(std::span<const float> a, std::span<const float> b,
-                               const Term& term) {
+/// Σ a[i] · b[i] in f64; the spans are of equal length.
+[[nodiscard]] inline double dot(std::span<const float> a, std::span<const float> b) {
     std::array<double, lanes> lane{};
     std::size_t i = 0;
     for (; i + lanes <= a.size(); i += lanes) {
         for (std::size_t k = 0; k < lanes; ++k) {
-            lane[k] += term(static_cast<double>(a[i + k]), static_cast<double>(b[i + k]));
+            lane[k] += static_cast<double>(a[i + k]) * static_cast<double>(b[i + k]);
         }
     }
     for (std::size_t k = 0; i < a.size(); ++i, ++k) {
-        lane[k] += term(static_cast<double>(a[i]), static_cast<double>(b[i]));
+        lane[k] += static_cast<double>(a[i]) * static_cast<double>(b[i]);
     }
     return sum_lanes(lane);
-}
-
-[[nodiscard]] inline double dot(std::span<const float> a, std::span<const float> b) {
-    return sum_terms(a, b, [](double x, double y) { return x * y; });
-}
-
-[[nodiscard]] inline double absolute_difference(std::span<const float> a,
-                                                std::span<const float> b) {
-    return sum_terms(a, b, [](double x, double y) { return std::abs(x - y); });
 }
 
 }  // namespace cambrian::evolve

@@ -79,6 +79,8 @@ class EliteStrategy final : public Strategy {
             .first;
     }
 
+    [[nodiscard]] std::size_t max_members() const override { return pool_size_; }
+
     [[nodiscard]] bool carries(std::uint64_t position) const override {
         return position < std::min<std::uint64_t>(elites_, parent_pool_->size());
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -53,6 +54,7 @@ class Islands final : public Strategy {
             first_position_.push_back(births_);
             first_place_.push_back(static_cast<std::uint32_t>(pool_.size()));
             births_ += island->births();
+            max_members_ += island->max_members();
             pool_.insert(pool_.end(), island->parent_pool().begin(), island->parent_pool().end());
         }
     }
@@ -93,6 +95,22 @@ class Islands final : public Strategy {
         const std::size_t island = island_of(position);
         return islands_[island]->carries(position - first_position_[island]);
     }
+
+    /// Of so many members as there may be each island has all that it may have, so that its places
+    /// are known.
+    [[nodiscard]] std::optional<std::uint32_t> first_parent(std::uint64_t generation,
+                                                            std::uint64_t position,
+                                                            std::size_t members) const override {
+        if (members != max_members_ || pool_.size() != max_members_) {
+            return std::nullopt;
+        }
+        const std::size_t island = island_of(position);
+        const Strategy& own = *islands_[island];
+        const std::optional<std::uint32_t> place = own.first_parent(
+            generation, position - first_position_[island], own.parent_pool().size());
+        return place ? std::optional(*place + first_place_[island]) : std::nullopt;
+    }
+    [[nodiscard]] std::size_t max_members() const override { return max_members_; }
 
     [[nodiscard]] std::vector<Kinship> kinship() const override {
         std::vector<Kinship> all;
@@ -163,11 +181,15 @@ class Islands final : public Strategy {
         for (std::size_t i = 0; i < islands_.size(); ++i) {
             next.push_back(islands_[i]->apply(decisions[i]));
         }
+        std::optional<std::size_t> dying;
+        if (due(settings_.extinction_every)) {
+            dying = worst_of(next);  // Before copies of the best of others live there.
+        }
         if (due(settings_.every)) {
             next = migrated(next);
         }
-        if (due(settings_.extinction_every)) {
-            next = repopulated(next);
+        if (dying) {
+            next = repopulated(std::move(next), *dying);
         }
         return std::make_unique<Islands>(seed_, settings_, std::move(next));
     }
@@ -265,8 +287,8 @@ class Islands final : public Strategy {
         return next;
     }
 
-    /// The island whose best is worst dies out; the best of the others take its place.
-    [[nodiscard]] std::vector<Island> repopulated(std::vector<Island> islands) const {
+    /// The island whose best is worst.
+    [[nodiscard]] static std::size_t worst_of(const std::vector<Island>& islands) {
         const auto best = [](const Island& island) {
             double fitness = worst_fitness;
             for (const Member& member : island->parent_pool()) {
@@ -274,16 +296,22 @@ class Islands final : public Strategy {
             }
             return fitness;
         };
-        const auto dying = std::ranges::min_element(islands, {}, best);
+        return static_cast<std::size_t>(std::ranges::min_element(islands, {}, best) -
+                                        islands.begin());
+    }
+
+    /// An island dies out; the best of the others take its place.
+    [[nodiscard]] static std::vector<Island> repopulated(std::vector<Island> islands,
+                                                         std::size_t dying) {
         std::vector<Member> others;
-        for (auto island = islands.begin(); island != islands.end(); ++island) {
-            if (island != dying) {
-                const std::span<const Member> pool = (*island)->parent_pool();
+        for (std::size_t i = 0; i < islands.size(); ++i) {
+            if (i != dying) {
+                const std::span<const Member> pool = islands[i]->parent_pool();
                 others.insert(others.end(), pool.begin(), pool.end());
             }
         }
         std::ranges::sort(others, fitter);
-        *dying = (*dying)->receive(others, true);
+        islands[dying] = islands[dying]->receive(others, true);
         return islands;
     }
 
@@ -293,6 +321,7 @@ class Islands final : public Strategy {
     std::vector<std::uint64_t> first_position_;
     std::vector<std::uint32_t> first_place_;
     std::uint64_t births_ = 0;
+    std::size_t max_members_ = 0;
     std::vector<Member> pool_;
 };
 

@@ -33,8 +33,8 @@ struct IslandSettings {
     std::uint64_t every = 10;    ///< Generations between migrations; 0: none.
     std::uint64_t migrants = 1;  ///< Members that each island sends to each neighbour.
     Migrants choice = Migrants::best;
-    /// Generations between extinctions: the island whose best is worst loses all members, and the
-    /// best of the others take their place. 0: none.
+    /// Generations between extinctions: the island whose best is worst, before migrants come, loses
+    /// all members, and the best of the others take their place. 0: none.
     std::uint64_t extinction_every = 0;
     std::vector<std::uint64_t> sizes{};  ///< Of each; none: equal shares of population.size.
 

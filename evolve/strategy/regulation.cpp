@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <optional>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -30,6 +31,13 @@ class Regulated final : public Strategy {
     [[nodiscard]] bool carries(std::uint64_t position) const override {
         return inner_->carries(position);
     }
+    /// A birth that loses genes may have one parent, who is the first then, too.
+    [[nodiscard]] std::optional<std::uint32_t> first_parent(std::uint64_t generation,
+                                                            std::uint64_t position,
+                                                            std::size_t members) const override {
+        return inner_->first_parent(generation, position, members);
+    }
+    [[nodiscard]] std::size_t max_members() const override { return inner_->max_members(); }
     [[nodiscard]] std::span<const Member> parent_pool() const override {
         return inner_->parent_pool();
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <unordered_set>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/little_endian.hpp"
@@ -149,11 +150,16 @@ std::vector<Member> newcomers(std::span<const Member> pool, std::span<const Memb
                               std::size_t most) {
     std::vector<Member> sorted(immigrants.begin(), immigrants.end());
     std::sort(sorted.begin(), sorted.end(), fitter);
+    std::unordered_set<BirthId> origins;  // of those who have still to arrive
+    for (const Member& member : immigrants) {
+        origins.insert(member.origin);
+    }
+    for (const Member& member : pool) {
+        origins.erase(member.origin);
+    }
     std::vector<Member> arrived;
     for (const Member& member : sorted) {
-        const auto same = [&](const Member& other) { return other.origin == member.origin; };
-        if (arrived.size() < most && std::ranges::none_of(pool, same) &&
-            std::ranges::none_of(arrived, same)) {
+        if (arrived.size() < most && origins.erase(member.origin) > 0) {
             arrived.push_back(member);
         }
     }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -76,6 +77,8 @@ class Strategy {
                                                                     std::size_t /*members*/) const {
         return std::nullopt;
     }
+    /// The most members that the parent pool ever has; 0: not known, as where no first parents are.
+    [[nodiscard]] virtual std::size_t max_members() const { return 0; }
     /// Members that births may name as parents; Parent::place is a place here.
     [[nodiscard]] virtual std::span<const Member> parent_pool() const = 0;
 

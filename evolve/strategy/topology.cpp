@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <limits>
 #include <set>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -96,8 +96,10 @@ std::vector<std::uint64_t> neighbours(const IslandSettings& settings, std::uint6
 std::vector<std::uint64_t> island_sizes(const IslandSettings& settings, std::uint64_t population) {
     const std::uint64_t count = settings.count;
     if (!settings.sizes.empty()) {
-        const std::uint64_t sum =
-            std::accumulate(settings.sizes.begin(), settings.sizes.end(), std::uint64_t{0});
+        std::uint64_t sum = 0;
+        for (const std::uint64_t size : settings.sizes) {
+            sum += std::min(size, std::numeric_limits<std::uint64_t>::max() - sum);
+        }
         if (settings.sizes.size() != count || sum != population ||
             std::ranges::find(settings.sizes, 0U) != settings.sizes.end()) {
             throw ConfigError(fmt::format(

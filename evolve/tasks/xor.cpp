@@ -13,7 +13,8 @@ class XorTask final : public Task {
     std::string_view type() const override { return "xor"; }
     TaskSignature signature() const override { return {.observations = 2, .outputs = 1}; }
 
-    /// Four answers from 0 to 1 on the right sides cost less than 4 · .5².
+    /// Four answers from 0 to 1 on the right sides cost less than 4 · .5². Others may cost more and
+    /// are tested later: a test of every leader would change all results that are published.
     std::optional<SolvedTest> solved() const override {
         return SolvedTest{.candidate = 3.0, .phase = Phase::champion, .passes = 1.0};
     }
@@ -50,7 +51,8 @@ TaskKind xor_task() {
     };
     return {"xor",
             "The four rows of exclusive or; fitness = 4 - sum of squared errors; solved: "
-            "all four answers are on the right side of .5.",
+            "all four answers are on the right side of .5, tested from a fitness of 3 on, which "
+            "such answers from 0 to 1 have.",
             make, describe};
 }
 

@@ -189,7 +189,7 @@ std::span<WeightPiece> ChildPlan::parameter_range(const ParameterSpec& parameter
 void write_weights(const ChildPlan& plan, std::span<const float> first,
                    std::span<const float> second, std::vector<float>& weights) {
     weights.resize(static_cast<std::size_t>(plan.structure->weight_count()));
-    cambrian::write_weights(plan.draws, plan.pieces, {first, second, plan.literals}, weights);
+    write_sources(plan.draws, plan.pieces, {first, second, plan.literals}, weights);
     for (const AveragedWeights& average : plan.averages) {
         const std::span<const float> other = average.of_second ? second : first;
         for (std::int64_t i = 0; i < average.count; ++i) {
@@ -197,6 +197,7 @@ void write_weights(const ChildPlan& plan, std::span<const float> first,
             weight = 0.5F * weight + 0.5F * other[static_cast<std::size_t>(average.other + i)];
         }
     }
+    vary_weights(plan.draws, plan.pieces, weights);
     plan.rules.apply(weights);
 }
 

@@ -1,3 +1,4 @@
+#include "cambrian/engine/network/ties.hpp"
 #include "cambrian/evolve/variation/layer_change.hpp"
 #include "cambrian/evolve/variation/mutation_detail.hpp"
 
@@ -49,8 +50,10 @@ std::optional<Mutant> widen_layer(RandomStream& rng, const MutationSettings& set
     const std::int64_t units = 1 + std::int64_t{rng.index(most)};
     const Slot& before = *genome.blueprint.slots[static_cast<std::size_t>(slot)];
     const std::optional<AnyLayer> layer = widened(before.layer, units);
-    // A slot that is disabled must keep its width.
-    if (!layer || !before.enabled || slot < last_reader_of_ids(genome.blueprint)) {
+    // A slot that is disabled must keep its width, and what reads by a weight that is lent would
+    // read new units by new weights, not by zeros.
+    if (!layer || !before.enabled || slot < last_reader_of_ids(genome.blueprint) ||
+        lends(genome.blueprint, slot)) {
         return std::nullopt;
     }
     return change_fields(rng, limits, genome, slot, *layer, NewWeights::keep_function);

@@ -9,6 +9,8 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
+#include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/engine/layers/layer_json.hpp"
 #include "cambrian/evolve/variation/genome_kind.hpp"
 #include "cambrian/evolve/variation/neat/neat_kind.hpp"
 
@@ -42,24 +44,43 @@ struct OtherSection {
     std::string_view hint;
 };
 
-[[noreturn]] void refuse(const OtherSection& section, std::string_view key,
-                         const std::string& value) {
-    throw ConfigError(
-        fmt::format("{}.{} is {} (genome.type is \"{}\", which does not read it) leave it out{}",
-                    section.name, key, value, section.genome, section.hint));
+nlohmann::ordered_json keys_of(const SpliceSettings& settings) {
+    nlohmann::ordered_json keys;
+    field_json::write_fields(keys, settings);
+    return keys;
+}
+
+/// Those that no row of the settings is where they ask for something.
+nlohmann::ordered_json keys_of(const MutationSettings& settings) {
+    nlohmann::ordered_json keys;
+    field_json::write_fields(keys, settings);
+    // In a mesh it is 0 where nobody asks for it.
+    if (settings.layer_insert_rate != 0.0F &&
+        settings.layer_insert_rate != MutationSettings().layer_insert_rate) {
+        field_json::write(keys["layer_insert_rate"], settings.layer_insert_rate);
+    }
+    for (const AnyLayer& layer : settings.layers) {
+        keys["layers"].push_back(to_json(layer));
+    }
+    for (const CustomMutation& added : settings.custom) {
+        if (added.rate != 0.0F) {
+            field_json::write(keys[added.key], added.rate);
+        }
+    }
+    return keys;
 }
 
 /// Refuses keys of a section that another kind of genome reads.
 template <class Settings>
 void refuse_others(const Settings& settings, const OtherSection& section) {
-    nlohmann::ordered_json given;
-    nlohmann::ordered_json usual;
-    field_json::write_fields(given, settings);
-    field_json::write_fields(usual, Settings());
+    const nlohmann::ordered_json given = keys_of(settings);
+    const nlohmann::ordered_json usual = keys_of(Settings());
     for (const auto& [key, value] : given.items()) {
         const bool read = std::ranges::find(section.spared, key) != section.spared.end();
-        if (!read && value != usual[key]) {
-            refuse(section, key, value.dump());
+        if (!read && value != usual.value(key, nlohmann::ordered_json())) {
+            throw ConfigError(fmt::format(
+                "{}.{} is {} (genome.type is \"{}\", which does not read it) leave it out{}",
+                section.name, key, shortened(value.dump()), section.genome, section.hint));
         }
     }
 }
@@ -90,19 +111,9 @@ void check(const NeatSettings& settings, const GenomeContext& context, std::stri
     static constexpr std::array<std::string_view, 2> formats{"dtype_rate", "dtypes"};
     static constexpr std::array<std::string_view, 1> rate{"rate"};
     // Networks that a CPPN draws are in float32.
-    const OtherSection mutation{type, "mutation",
-                                std::span(formats).first(type == "neat" ? formats.size() : 0),
-                                ", and see 'cambrian explain genome'"};
-    refuse_others(context.mutation, mutation);
-    const float insertion = context.mutation.layer_insert_rate;
-    if (insertion != 0.0F && insertion != MutationSettings().layer_insert_rate) {
-        refuse(mutation, "layer_insert_rate", fmt::format("{}", insertion));
-    }
-    for (const CustomMutation& added : context.mutation.custom) {
-        if (added.rate != 0.0F) {
-            refuse(mutation, added.key, fmt::format("{}", added.rate));
-        }
-    }
+    refuse_others(context.mutation,
+                  {type, "mutation", std::span(formats).first(type == "neat" ? formats.size() : 0),
+                   ", and see 'cambrian explain genome'"});
     refuse_others(context.splice,
                   {type, "splice", rate,
                    "; of two parents tell genome.average_rate and genome.disabled_rate"});

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <set>
@@ -59,7 +60,9 @@ TEST(Islands, SharesAndSizes) {
     EXPECT_THAT(island_sizes({.count = 2, .sizes = {7, 3}}, 10), ElementsAre(7, 3));
     for (const IslandSettings& wrong :
          {IslandSettings{.count = 2, .sizes = {7, 4}}, IslandSettings{.count = 3, .sizes = {7, 3}},
-          IslandSettings{.count = 2, .sizes = {10, 0}}}) {
+          IslandSettings{.count = 2, .sizes = {10, 0}},
+          // Its sum is 10 but for 2⁶⁴.
+          IslandSettings{.count = 2, .sizes = {18'446'744'073'709'551'615U, 11}}}) {
         EXPECT_THAT([&] { static_cast<void>(island_sizes(wrong, 10)); },
                     ThrowsMessage<ConfigError>(HasSubstr("islands.sizes has")));
     }
@@ -246,6 +249,22 @@ TEST_F(IslandsTest, TheWorstIslandDiesOutAndIsPopulatedByTheOthers) {
     std::ranges::sort(others, fitter);
     others.resize(3);
     EXPECT_EQ(pool_of(*subject, 3), others);
+}
+
+TEST_F(IslandsTest, WhichIslandDiesOutIsToldBeforeMigrantsCome) {
+    constexpr std::array best{40.0, 10.0, 30.0, 20.0};
+    for (const Topology topology : {Topology::ring, Topology::complete, Topology::star}) {
+        Shared subject =
+            make({.count = 4, .topology = topology, .every = 1, .extinction_every = 1});
+        Scores scores(subject->births());
+        std::ranges::fill(scores.status, Status::ok);
+        for (std::uint64_t i = 0; i < scores.size(); ++i)
+            scores.fitness[i] = best.at(i / 10) - 0.125 * static_cast<double>(i % 10);
+        subject = subject->apply(subject->decide(scores, threads));
+        const std::vector<Member> fittest{{0, 0, 40.0}, {1, 1, 39.875}, {2, 2, 39.75}};
+        EXPECT_EQ(pool_of(*subject, 0), fittest) << topology_names.at(std::size_t(topology));
+        EXPECT_EQ(pool_of(*subject, 1), fittest) << topology_names.at(std::size_t(topology));
+    }
 }
 
 TEST_F(IslandsTest, AnIslandWithoutAValidScoreIsPopulatedByMigrants) {

@@ -40,6 +40,10 @@ Scores scores_of(const Strategy& subject) {
             static_cast<double>(((subject.first_birth() + position) * 7919) % 101);
         scores.status[position] = Status::ok;
     }
+    if (subject.regulates()) {
+        const std::uint64_t genes = 10 + 4 * (subject.generation() % 3);
+        scores.complexity.assign(scores.size(), static_cast<std::uint32_t>(genes));
+    }
     return scores;
 }
 
@@ -70,23 +74,40 @@ TEST(EliteStrategy, NamesParentsByTheirPlace) {
     }
 }
 
+void expect_foreseen(const StrategyContext& context) {
+    const Shared founders = make(context);
+    EXPECT_FALSE(founders->first_parent(0, 5, 0));
+    const Shared former = advanced(founders, 2);
+    const Shared next = advanced(former, 1);
+    ASSERT_EQ(next->parent_pool().size(), next->max_members());
+    for (std::uint64_t position = 0; position < next->births(); ++position) {
+        const PoolPlace drawn = next->birth(position).parents.front().place;
+        EXPECT_EQ(former->first_parent(3, position, next->max_members()), index_of(drawn));
+    }
+}
+
 TEST(EliteStrategy, ForeseesTheFirstParentsOfGenerationsToCome) {
+    StrategyContext context{
+        .seed = 3, .population = {.size = 40, .elite_fraction = 0.2}, .splice_rate = 0.5F};
     for (const Selection type :
          {Selection::truncation, Selection::tournament, Selection::roulette}) {
-        const StrategyContext context{.seed = 3,
-                                      .population = {.size = 40, .elite_fraction = 0.2},
-                                      .splice_rate = 0.5F,
-                                      .selection = {.type = type}};
-        const Shared founders = make(context);
-        EXPECT_FALSE(founders->first_parent(0, 5, 0));
-        const Shared former = advanced(founders, 2);
-        const Shared next = advanced(former, 1);
-        for (std::uint64_t position = 0; position < next->births(); ++position) {
-            const PoolPlace drawn = next->birth(position).parents.front().place;
-            EXPECT_EQ(former->first_parent(3, position, next->parent_pool().size()),
-                      index_of(drawn));
-        }
+        context.selection = {.type = type};
+        expect_foreseen(context);
     }
+}
+
+TEST(Strategy, ForeseesFirstParentsOnIslandsAndInPhasesToo) {
+    StrategyContext context{
+        .seed = 3, .population = {.size = 40, .elite_fraction = 0.2}, .splice_rate = 0.5F};
+    context.complexity = {.ceiling = 2.0, .splice = false};
+    expect_foreseen(context);
+    context.islands = {.count = 3, .every = 1, .sizes = {20, 12, 8}};
+    expect_foreseen(context);
+    context.complexity = {};
+    expect_foreseen(context);
+    // Which island has less is not told.
+    const Shared subject = advanced(make(context), 2);
+    EXPECT_FALSE(subject->first_parent(3, 5, subject->max_members() - 1));
 }
 
 TEST(EliteStrategy, StartsWithFounders) {
@@ -281,6 +302,11 @@ TEST(Strategy, SaysWhereTheBestIsKept) {
     EXPECT_EQ(kept_best(make(context), 12), 9);
     context.islands = {};
     EXPECT_EQ(kept_best(make(context), 12), 12);
+    context.steady_state = {};
+    context.complexity = {.ceiling = 2.0};
+    EXPECT_EQ(kept_best(make(context), 12), 12);
+    context.selection = {.restart_after = 2};
+    EXPECT_EQ(kept_best(make(context), 12), 0);
 }
 
 TEST(StrategyRegistry, NamesTheNearestType) {

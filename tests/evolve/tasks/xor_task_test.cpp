@@ -55,6 +55,20 @@ TEST(XorTask, IsSolvedByFourAnswersOnTheRightSide) {
     EXPECT_GE(last_answer(0.4375F, Phase::train), solved->candidate);
 }
 
+TEST(XorTask, AnswersBeyondZeroAndOneAreTestedLater) {
+    const auto task = testing::standard_task(R"({"type": "xor"})");
+    const auto backend = make_reference_backend(Precision::f32);
+    Genome genome = testing::genome_for(*task, two_relus);
+    genome.weights = {1, 1, 1, 1, 0, -1, 2.25F, -4.5F, -0.625F};
+    const auto fitness = [&](Phase phase) {
+        return testing::evaluate_one(*backend, *task, genome, {.phase = phase}).fitness;
+    };
+    EXPECT_EQ(fitness(Phase::champion), task->solved()->passes);
+    EXPECT_LT(fitness(Phase::train), task->solved()->candidate);
+    EXPECT_THAT(standard_tasks().schema().at("xor").at("description").get<std::string>(),
+                HasSubstr("tested from a fitness of 3 on"));
+}
+
 TEST(XorTask, NeitherDrawsNorValidates) {
     const TaskSignature signature = testing::standard_task(R"({"type": "xor"})")->signature();
     EXPECT_EQ(signature.observations, 2);

@@ -194,6 +194,29 @@ TEST(Growth, NothingIsWidenedBeforeANorm) {
     }
 }
 
+/// Its head would read what is new by the table, and not by zeros.
+TEST(Growth, NoTableIsWidenedThatIsLent) {
+    const std::string table = R"([{"type": "embedding", "vocabulary": 2, "features": 3}, )";
+    const std::string tied = R"({"type": "dense", "tied": "slot.0.table"}])";
+    const auto widths = [&](const std::string& rest) {
+        const Genome parent = growing_genome(table + rest, 1);
+        std::set<std::pair<std::int64_t, std::int64_t>> found;
+        for (std::uint64_t id = 0; id < 120; ++id) {
+            RandomStream rng = growth_stream(id);
+            const auto child = mutated(widen_layer, rng, {}, growth_limits, parent, id);
+            const Blueprint& blueprint = child.value_or(parent).blueprint;
+            found.emplace(chain_shapes(blueprint)[1][0], chain_shapes(blueprint)[2][0]);
+        }
+        return found;
+    };
+    using Widths = std::set<std::pair<std::int64_t, std::int64_t>>;
+    EXPECT_EQ(widths(R"({"type": "dropout"}, )" + tied), (Widths{{3, 3}}));
+    EXPECT_GT(widths(R"({"type": "dropout"}, {"type": "dense"}])").size(), 1U);
+    // What does not take the table is widened as before.
+    const std::string between = R"({"type": "dense", "out": 5}, {"type": "dense", "out": 3}, )";
+    EXPECT_EQ(widths(between + tied), (Widths{{3, 5}, {3, 6}, {3, 7}, {3, 8}, {3, 9}}));
+}
+
 TEST(Growth, IsBoundedByTheUnitsOfASetting) {
     const Genome parent = growing_genome(R"([{"type": "dense", "out": 4}, {"type": "dense"}])", 2);
     std::set<std::int64_t> widths;

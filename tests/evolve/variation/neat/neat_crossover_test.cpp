@@ -12,6 +12,7 @@ namespace cambrian::evolve {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using testing::head_genes;
 using testing::head_of;
 using testing::neuron_blueprint;
@@ -123,6 +124,32 @@ TEST(NeatCrossover, AveragesMatchingGenes) {
                 ElementsAre(50.25F, 51.25F, 2.5F, 3.5F, 4.5F, 54.25F, 6.5F));
     EXPECT_THAT(crossed(first, 1.0, second, 1.0, settings, 1).weights,
                 ElementsAre(50.25F, 51.25F, 102.0F, 54.25F));
+}
+
+TEST(NeatCrossover, NoiseOnAveragesIsThatOnOtherWeights) {
+    const auto [first, second] = relatives();
+    NeatSettings settings;
+    settings.average_rate = 1.0F;
+    ChildPlan plan;
+    plan.begin(std::make_shared<const Structure>(first));
+    RandomStream rng = crossover_stream(0);
+    cross(rng, settings, plan, 2.0, std::make_shared<const Structure>(second), 1.0);
+    ASSERT_TRUE(plan.needs_host()) << "devices know no averages";
+    // As layers that are not of neurons have it.
+    plan.draws.noise = rng.field();
+    plan.draws.noise_power = 1.0F;
+    for (WeightPiece& piece : plan.pieces) {
+        piece.noise = true;
+    }
+    std::vector<float> expected{50.25F, 51.25F, 2.5F, 3.5F, 4.5F, 54.25F, 6.5F};
+    std::vector<float> noise(expected.size());
+    plan.draws.noise.fill_normal(0, noise);
+    for (std::size_t i = 0; i < noise.size(); ++i) {
+        expected[i] += noise[i];
+    }
+    std::vector<float> weights;
+    write_weights(plan, first.weights, second.weights, weights);
+    EXPECT_THAT(weights, ElementsAreArray(expected));
 }
 
 TEST(NeatCrossover, TakesANeuronAsAWhole) {

@@ -241,6 +241,12 @@ TEST(NeatKind, RefusesWrongSettings) {
         "{}", "mutation.weight_power is 0.25 (genome.type is \"neat\", which does not read it)",
         context);
     context = {};
+    context.mutation.layers = {Dense{.out = 3}};
+    expect_refused("{}", "mutation.layers is [{\"type\":\"dense\"", context);
+    context = {};
+    context.mutation.layer_insert_rate = 0.0F;
+    EXPECT_NE(neat_kind("{}", context), nullptr) << "as in a mesh";
+    context = {};
     context.splice.mode = SpliceMode::point;
     expect_refused("{}", "splice.mode is \"point\"", context);
     context = {};
