@@ -31,6 +31,10 @@ Hash128 data_hash(const evolve::Task& task) {
             hasher.add(cambrian::hash128(std::as_bytes(std::span(tensor.elements))));
         }
     }
+    // Scaled rows may be the same ones where a column is in other units.
+    if (const auto preparation = task.preparation()) {
+        hasher.add(cambrian::hash128(evolve::encode(*preparation)));
+    }
     return hasher.hash128();
 }
 

@@ -1,6 +1,8 @@
 #include "cambrian/engine/train/optimizer.hpp"
 
 #include <cmath>
+#include <cstdint>
+#include <functional>
 
 #include "cambrian/engine/core/contract.hpp"
 
@@ -61,6 +63,28 @@ UpdatedParameter run(const RmsProp& rms, const Step& step) {
     return {step.value - change, {variance}};
 }
 
+/// Elements that one chain of f32 adds up.
+constexpr std::int64_t summed_row = 4096;
+
+/// The sum of a term of each element. Terms are taken row by row: then none need be stored.
+template <class Term>
+Var sum_in_levels(Var x, const Term& term) {
+    const std::int64_t count = x.shape().elements();
+    if (count <= summed_row) return sum_all(term(x));
+    const Var flat = reshape(x, {count});
+    const std::int64_t rows = count / summed_row;
+    const std::int64_t whole = rows * summed_row;
+    std::vector<Var> sums{
+        reduce_sum(term(reshape(slice(flat, 0, 0, whole), {rows, summed_row})), -1)};
+    if (whole < count)
+        sums.push_back(reshape(sum_all(term(slice(flat, 0, whole, count - whole))), {1}));
+    return sum_in_levels(concat(sums, 0), std::identity());
+}
+
+Var sum_of_squares(Var x) {
+    return sum_in_levels(x, [](Var elements) { return square(elements); });
+}
+
 std::size_t moments_of(const Sgd& sgd) {
     return sgd.momentum == 0.0 ? 0 : 1;
 }
@@ -88,19 +112,22 @@ double weight_decay(const Optimizer& optimizer) {
     return std::visit([](const auto& kind) { return kind.weight_decay; }, optimizer);
 }
 
-ClippedGradients measure_norm(std::span<const Var> gradients) {
-    CAMBRIAN_ASSERT(!gradients.empty());
-    Var squares = sum_all(square(gradients[0]));
-    for (const Var gradient : gradients.subspan(1)) squares = squares + sum_all(square(gradient));
-    const Var norm = sqrt(squares);
-    return {{gradients.begin(), gradients.end()}, norm, is_finite(norm)};
+UpdatedParameter select(Var takes, const UpdatedParameter& next, const UpdatedParameter& before) {
+    UpdatedParameter result{select(takes, next.value, before.value), {}};
+    for (std::size_t i = 0; i < next.moments.size(); ++i)
+        result.moments.push_back(select(takes, next.moments[i], before.moments[i]));
+    return result;
 }
 
-ClippedGradients clip_norm(std::span<const Var> gradients, double largest_norm) {
-    CAMBRIAN_ASSERT(largest_norm > 0.0);
-    ClippedGradients clipped = measure_norm(gradients);
+ClippedGradients clip_norm(std::span<const Var> gradients, std::optional<double> largest_norm) {
+    CAMBRIAN_ASSERT(!gradients.empty() && !(largest_norm && !(*largest_norm > 0.0)));
+    Var squares = sum_of_squares(gradients[0]);
+    for (const Var gradient : gradients.subspan(1)) squares = squares + sum_of_squares(gradient);
+    const Var norm = sqrt(squares);
+    ClippedGradients clipped{{gradients.begin(), gradients.end()}, norm, is_finite(norm)};
+    if (!largest_norm) return clipped;
     // PyTorch's guard against a norm of zero, so that its results can be compared.
-    const Var share = largest_norm / (clipped.norm + 1e-6);
+    const Var share = *largest_norm / (clipped.norm + 1e-6);
     const Var scale = min(share, constant(*share.graph, 1.0));
     for (Var& gradient : clipped.gradients) gradient = gradient * scale;
     return clipped;

@@ -99,6 +99,9 @@ struct UpdatedParameter {
 [[nodiscard]] UpdatedParameter update(const Optimizer& optimizer, const StepScalars& scalars,
                                       Var value, Var gradient, std::span<const Var> moments,
                                       std::optional<Var> decays = std::nullopt);
+/// One that is taken where `takes` says so: else all stays as it was before.
+[[nodiscard]] UpdatedParameter select(Var takes, const UpdatedParameter& next,
+                                      const UpdatedParameter& before);
 /// What its config says, whatever the kind.
 [[nodiscard]] double weight_decay(const Optimizer& optimizer);
 
@@ -108,9 +111,10 @@ struct ClippedGradients {
     Var finite;  ///< Whether the norm is finite; boolean, rank 0.
 };
 
-/// Scales all gradients of an individual by min(1, largest_norm / (norm + 1e-6)).
-[[nodiscard]] ClippedGradients clip_norm(std::span<const Var> gradients, double largest_norm);
-/// The norm alone: the gradients stay as they are.
-[[nodiscard]] ClippedGradients measure_norm(std::span<const Var> gradients);
+/// Scales all gradients of an individual by min(1, largest_norm / (norm + 1e-6)); without a largest
+/// norm they stay as they are. Squares are added in rows of 4096, then the sums of these, and so
+/// on: in one chain of f32 a long sum stops growing.
+[[nodiscard]] ClippedGradients clip_norm(std::span<const Var> gradients,
+                                         std::optional<double> largest_norm);
 
 }  // namespace cambrian

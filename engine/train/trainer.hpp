@@ -64,9 +64,9 @@ enum class Snapshot : std::uint8_t { now, best };
 /// home sums.
 class Trainer {
   public:
-    /// Compiles and uploads; weights are drawn where none are given. Backend and data must outlive
-    /// it. Throws ConfigError for settings and ShapeError for data that do not fit, DeviceError
-    /// when memory is short.
+    /// Compiles what epochs run, and uploads their data; weights are drawn where none are given.
+    /// Backend and data must outlive it. Throws ConfigError for settings and ShapeError for data
+    /// that do not fit, DeviceError when memory is short.
     Trainer(Backend& backend, const Network& network, const DataSet& data,
             TrainingSettings settings);
     ~Trainer();
@@ -79,7 +79,8 @@ class Trainer {
     [[nodiscard]] bool finished() const;
     /// The next epoch. A step is skipped, and counted, when a gradient is not finite. `go_on` is
     /// asked before every step; once it says no there is no report, and the next call goes on with
-    /// that step.
+    /// that step. The first call tries a batch of each evaluation, so that one for which memory is
+    /// short fails before any step; one that fails later leaves an epoch that has not ended.
     std::optional<EpochReport> run_epoch(const std::function<bool()>& go_on = {});
     /// Epochs until the end.
     void run(const std::function<void(const EpochReport&)>& progress = {});
@@ -94,14 +95,16 @@ class Trainer {
     /// used any more.
     void restore(std::span<const std::byte> state, const std::string& source);
     /// Loss and accuracy of every individual on a part of the data that has rows, as it is now or
-    /// as it was at its best.
+    /// as it was at its best. What epochs do not evaluate, such as the part to test, is compiled
+    /// and uploaded first.
     [[nodiscard]] std::vector<Score> evaluate(Part part, Snapshot snapshot = Snapshot::now);
 
     [[nodiscard]] std::vector<float> weights(std::int64_t individual,
                                              Snapshot snapshot = Snapshot::now) const;
     /// The lowest watched loss of an individual so far; infinite before there is one.
     [[nodiscard]] double best_loss(std::int64_t individual) const;
-    /// Bytes that a step takes beside data, weights and moments.
+    /// Bytes that a step takes beside data, weights and moments, or an evaluation if that is more;
+    /// without what a watch takes.
     [[nodiscard]] std::int64_t peak_bytes() const;
 
   private:

@@ -59,10 +59,10 @@ void add_to(Graph& graph, std::string_view name, Var value) {
     graph.update(lost, lost + ((sum - (next - added)) + (value - added)));
 }
 
-void add_terms(Graph& graph, const Loss& loss, const LossTerms& terms) {
-    add_to(graph, "sum.loss", terms.mean * terms.count);
-    add_to(graph, "sum.count", terms.count);
-    if (has_accuracy(loss)) add_to(graph, "sum.right", terms.right);
+void add_terms(Graph& graph, std::string_view sums, const Loss& loss, const LossTerms& terms) {
+    add_to(graph, fmt::format("{}.loss", sums), terms.mean * terms.count);
+    add_to(graph, fmt::format("{}.count", sums), terms.count);
+    if (has_accuracy(loss)) add_to(graph, fmt::format("{}.right", sums), terms.right);
 }
 
 NetworkOperands network_operands(Graph& graph, const Network& network, Var values) {
@@ -147,7 +147,7 @@ Graph evaluation(const Network& network, const Loss& loss, const Samples& sample
     const Batch batch = rows_of(graph, samples, part, next_positions(graph, rows));
     const Var outputs = answers(network, network_operands(graph, network, values), batch.inputs,
                                 batch.targets, loss);
-    add_terms(graph, loss, measure(loss, outputs, batch.targets));
+    add_terms(graph, evaluation_sums, loss, measure(loss, outputs, batch.targets));
     return graph;
 }
 

@@ -20,6 +20,11 @@ inline constexpr std::string_view best_weights = "best.weights";
 inline constexpr std::string_view inverses = "inverses";
 inline constexpr std::string_view inverse_noise = "inverse.noise";
 
+// What the sums of an epoch begin with, and those of an evaluation: one between two steps leaves
+// the epoch's alone.
+inline constexpr std::string_view epoch_sums = "sum";
+inline constexpr std::string_view evaluation_sums = "evaluation.sum";
+
 /// The buffer of what a sum has lost, which is its value together with it.
 [[nodiscard]] std::string lost_of(std::string_view sum);
 
@@ -54,7 +59,7 @@ void check_fit(const Network& network, const Loss& loss, const Samples& samples,
 [[nodiscard]] ObservedGraph observation(const Network& network, const Loss& loss,
                                         const Samples& samples, std::int64_t rows);
 
-/// Adds the loss of the next `rows` rows of a part, from "position" on, to the sums.
+/// Adds the loss of the next `rows` rows of a part, from "position" on, to the evaluation's sums.
 [[nodiscard]] Graph evaluation(const Network& network, const Loss& loss, const Samples& samples,
                                std::string_view part, std::string_view weights_name,
                                std::int64_t rows);

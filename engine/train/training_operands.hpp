@@ -26,7 +26,7 @@ struct Batch {
 /// Adds a value to the buffer of that name, and what its rounding in f32 loses to that of lost_of:
 /// long epochs add small numbers to large sums.
 void add_to(Graph& graph, std::string_view name, Var value);
-/// Adds loss, count and right answers to "sum.loss", "sum.count" and "sum.right".
-void add_terms(Graph& graph, const Loss& loss, const LossTerms& terms);
+/// Adds loss, count and right answers to "{sums}.loss", "{sums}.count" and "{sums}.right".
+void add_terms(Graph& graph, std::string_view sums, const Loss& loss, const LossTerms& terms);
 
 }  // namespace cambrian::training_graphs

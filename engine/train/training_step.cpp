@@ -213,21 +213,26 @@ Lesson lesson_of_targets(Graph& graph, const Network& network, const TrainingSet
     return {trace.loss, trace.statistics, std::move(gradients), std::move(inverse)};
 }
 
+/// Values and moments become what they are after a step where it is taken.
+void take_step(Graph& graph, Var takes, const UpdatedParameter& next,
+               const UpdatedParameter& before) {
+    const UpdatedParameter after = select(takes, next, before);
+    graph.update(before.value, after.value);
+    for (std::size_t i = 0; i < after.moments.size(); ++i)
+        graph.update(before.moments[i], after.moments[i]);
+}
+
 /// Takes the step of the inverses where the individual takes one, which asks for finite gradients
 /// of both. Returns whether those of the inverses are.
 Var update_inverses(Graph& graph, const TrainingSettings& settings, const InverseStep& inverse,
                     Var active, Var others_finite, const StepScalars& scalars) {
-    const std::array gradients{*inverse.gradient};
-    const ClippedGradients clipped =
-        settings.clip_norm ? clip_norm(gradients, *settings.clip_norm) : measure_norm(gradients);
+    const ClippedGradients clipped = clip_norm(std::array{*inverse.gradient}, settings.clip_norm);
     // They start from small random values and follow what they invert: no weight decays.
     const Var decays = broadcast(constant(graph, 0.0), inverse.values.shape());
     const UpdatedParameter next = update(settings.optimizer, scalars, inverse.values,
                                          clipped.gradients[0], inverse.moments, decays);
     const Var takes = logical_and(logical_and(active, others_finite), clipped.finite);
-    graph.update(inverse.values, select(takes, next.value, inverse.values));
-    for (std::size_t i = 0; i < inverse.moments.size(); ++i)
-        graph.update(inverse.moments[i], select(takes, next.moments[i], inverse.moments[i]));
+    take_step(graph, takes, next, {inverse.values, inverse.moments});
     return clipped.finite;
 }
 
@@ -248,16 +253,15 @@ Graph step(const Network& network, const TrainingSettings& settings, const Sampl
     const Lesson lesson = settings.method == TrainingMethod::gradient
                               ? lesson_of_gradient(graph, network, settings, frozen, parts, batch)
                               : lesson_of_targets(graph, network, settings, frozen, parts, batch);
-    const std::array gradients{concat(lesson.gradients, 0)};
     const ClippedGradients clipped =
-        settings.clip_norm ? clip_norm(gradients, *settings.clip_norm) : measure_norm(gradients);
+        clip_norm(std::array{concat(lesson.gradients, 0)}, settings.clip_norm);
 
     const Var taken = own_number(graph, "step");
     const std::int64_t batches = (samples.rows() + settings.batch - 1) / settings.batch;
     const Var factor = rate_factor_of_batch(graph, batches);
     const StepScalars scalars{own_number(graph, "rate") * factor, taken + 1.0};
-    const UpdatedParameter next = update(settings.optimizer, scalars, values, clipped.gradients[0],
-                                         moments, decaying(graph, network, settings));
+    UpdatedParameter next = update(settings.optimizer, scalars, values, clipped.gradients[0],
+                                   moments, decaying(graph, network, settings));
     const Var active = own(graph, "active", ValueType::boolean, {});
     Var finite = clipped.finite;
     if (lesson.inverse && lesson.inverse->gradient)
@@ -266,14 +270,11 @@ Graph step(const Network& network, const TrainingSettings& settings, const Sampl
             update_inverses(graph, settings, *lesson.inverse, active, clipped.finite,
                             {factor * settings.targets.inverse_learning_rate, scalars.step}));
     const Var takes = logical_and(active, finite);
-    graph.update(
-        values,
-        select(takes, after_step(network, frozen, values, next.value, lesson.statistics), values));
-    for (std::size_t i = 0; i < moments.size(); ++i)
-        graph.update(moments[i], select(takes, next.moments[i], moments[i]));
+    next.value = after_step(network, frozen, values, next.value, lesson.statistics);
+    take_step(graph, takes, next, {values, moments});
     graph.update(taken, taken + cast(takes, ValueType::real));
     add_to(graph, "sum.skipped", cast(logical_and(active, logical_not(finite)), ValueType::real));
-    add_terms(graph, settings.loss, lesson.terms);
+    add_terms(graph, epoch_sums, settings.loss, lesson.terms);
     return graph;
 }
 

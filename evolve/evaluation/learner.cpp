@@ -94,16 +94,15 @@ Graph lesson_body(const Network& network, const LearningSettings& settings, cons
                               .activations = given[2],
                               .enabled = given[3]});
     const Masks masks = masks_of(graph, network, settings.optimizer);
-    const std::array gradients{concat(gradient(mean, parts), 0) * masks.learns};
     const ClippedGradients clipped =
-        settings.clip_norm ? clip_norm(gradients, *settings.clip_norm) : measure_norm(gradients);
+        clip_norm(std::array{concat(gradient(mean, parts), 0) * masks.learns}, settings.clip_norm);
     const StepScalars scalars{.learning_rate = constant(graph, settings.learning_rate),
                               .step = inputs.back() + 1.0};
     const UpdatedParameter next =
         update(settings.optimizer, scalars, weights, clipped.gradients[0], moments, masks.decays);
-    graph.output(select(clipped.finite, next.value, weights));
-    for (std::size_t i = 0; i < moments.size(); ++i)
-        graph.output(select(clipped.finite, next.moments[i], moments[i]));
+    const UpdatedParameter after = select(clipped.finite, next, {weights, moments});
+    graph.output(after.value);
+    for (const Var moment : after.moments) graph.output(moment);
     graph.output(select(clipped.finite, scalars.step, inputs.back()));
     return graph;
 }

@@ -10,8 +10,10 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/network/observe/observer.hpp"
 #include "cambrian/engine/train/targets.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
@@ -55,6 +57,7 @@ class Run {
           reporter_(reporter),
           accuracy_(has_accuracy(job.settings.loss)),
           arithmetic_(arithmetic_of(backend)),
+          identity_(identity()),
           network_(job.blueprint),
           trainer_(backend, network_, job.task->learning()->data, job.settings) {
         if (const auto line = directory_.unfinished("epochs")) reporter_.warning(*line);
@@ -107,10 +110,24 @@ class Run {
         return directory_.path() / "training.cmb";
     }
 
-    /// The settings, what network.initial holds, and plug-ins.
+    /// Of what is learnt from and watched, and of what makes inputs of it: scaled rows may be the
+    /// same ones where a column is in other units.
+    [[nodiscard]] Hash128 data_hash() const {
+        const DataSet& data = job_.task->learning()->data;
+        Hasher hasher;
+        for (const Samples* samples : {&data.train, &data.validation, &data.test})
+            for (const Tensor* tensor : {&samples->inputs, &samples->targets})
+                hasher.add(tensor->shape.text())
+                    .add(cambrian::hash128(std::as_bytes(std::span(tensor->elements))));
+        if (const auto preparation = job_.task->preparation())
+            hasher.add(cambrian::hash128(evolve::encode(*preparation)));
+        return hasher.hash128();
+    }
+
+    /// The settings, the data, what network.initial holds, and plug-ins.
     [[nodiscard]] std::string identity() const {
-        if (!job_.initial && job_.plugins.empty()) return job_.identity_json;
         nlohmann::json whole = nlohmann::json::parse(job_.identity_json);
+        whole["content"]["data"] = data_hash().hex();
         if (job_.initial) whole["content"]["initial"] = evolve::content_hash(*job_.initial).hex();
         for (const evolve::PluginIdentity& plugin : job_.plugins)
             whole["content"]["plugins"][plugin.name] =
@@ -127,16 +144,16 @@ class Run {
                             "it again with 'cambrian train'",
                             path));
         before_ = read_training_checkpoint(path);
-        if (before_.identity_json != identity())
-            throw InputError(
-                fmt::format("{} is of another training (its settings differ) train "
-                            "anew into another run.directory",
-                            path));
         if (!job_.mixed && before_.arithmetic != arithmetic_)
             throw ConfigError(fmt::format(
                 "{} was computed with other arithmetic (it was {}, here it is {}) resume on an "
                 "equal device, or set engine.mixed to accept other bits",
                 path, before_.arithmetic, arithmetic_));
+        if (before_.identity_json != identity_)
+            throw InputError(
+                fmt::format("{} is of another training (its settings or data differ) train "
+                            "anew into another run.directory",
+                            path));
         if (const auto epochs = directory_.path() / "epochs.csv";
             file_bytes(epochs) < before_.epochs_bytes)
             throw InputError(
@@ -159,7 +176,7 @@ class Run {
             if (*log) (*log)->sync();
         if (events_) events_->sync();
         write_training_checkpoint(checkpoint_path(),
-                                  {.identity_json = identity(),
+                                  {.identity_json = identity_,
                                    .arithmetic = arithmetic_,
                                    .epochs_bytes = epochs_->length(),
                                    .timings_bytes = timings_->length(),
@@ -435,6 +452,7 @@ class Run {
     TrainingReporter& reporter_;
     bool accuracy_;
     std::string arithmetic_;
+    std::string identity_;
     TrainingCheckpoint before_;  ///< What is gone on from, without the state.
     Network network_;
     Trainer trainer_;

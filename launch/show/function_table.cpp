@@ -241,14 +241,15 @@ constexpr std::array functions{
                     const Var prediction = real(graph, "prediction", {2, 4});
                     graph.output(huber(prediction, real(graph, "target", {2, 4})));
                 }},
-    FunctionRow{"bce_with_logits", "mean of -t ln p - (1 - t) ln(1 - p), p = sigmoid(logit)",
-                pytorch, of_prediction<bce_with_logits>},
+    FunctionRow{"bce_with_logits",
+                "mean of (max(0, x) - t x) + log1p(e^-|x|) of logits x and targets t", pytorch,
+                of_prediction<bce_with_logits>},
     FunctionRow{"nll", "-x[target] of log-probabilities", pytorch,
                 [](Graph& graph) {
                     const Var x = real(graph, "log_probabilities", {3, 4});
                     graph.output(nll(x, integer(graph, "targets", {3})));
                 }},
-    FunctionRow{"cross_entropy", "ln sum e^x - x[target] of logits", pytorch,
+    FunctionRow{"cross_entropy", "(max x - x[target]) + ln sum e^(x - max x) of logits x", pytorch,
                 [](Graph& graph) {
                     const Var logits = real(graph, "logits", {3, 4});
                     graph.output(cross_entropy(logits, integer(graph, "targets", {3})));

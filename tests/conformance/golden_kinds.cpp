@@ -176,7 +176,8 @@ void optimizer_case(GoldenReader& reader, const json& entry) {
     for (std::int64_t step = 0; step < gradients.shape()[0]; ++step) {
         Var gradient = reshape(slice(gradients, 0, step, 1), shape);
         if (source.contains("clip_norm"))
-            gradient = clip_norm(std::array{gradient}, source["clip_norm"]).gradients[0];
+            gradient =
+                clip_norm(std::array{gradient}, source["clip_norm"].get<double>()).gradients[0];
         const StepScalars scalars{rate, constant(graph, static_cast<double>(step + 1))};
         parameter = update(optimizer, scalars, parameter.value, gradient, parameter.moments);
         trajectory.push_back(parameter.value);

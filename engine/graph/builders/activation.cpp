@@ -105,11 +105,16 @@ Var activate(Var x, Var code, ActivationSet set, Where where) {
     return x.graph->add(activation_op(set), operands, {}, where);
 }
 
-Var softplus(Var x, Where where) {
+SoftplusTerms softplus_terms(Var x, Where where) {
     // At 0, and for NaN, both choices take x: the slope there is 1 - 1/2.
-    const Var positive = max(constant(*x.graph, 0.0), x, where);
     const Var minus_magnitude = min(x, -Operand(x, where), where);
-    return Operand(positive, where) + log1p(exp(minus_magnitude, where), where);
+    const Var bend = log1p(exp(minus_magnitude, where), where);
+    return {.ramp = max(constant(*x.graph, 0.0), x, where), .bend = bend};
+}
+
+Var softplus(Var x, Where where) {
+    const SoftplusTerms terms = softplus_terms(x, where);
+    return Operand(terms.ramp, where) + Operand(terms.bend, where);
 }
 
 Var leaky_relu(Var x, double slope, Where where) {

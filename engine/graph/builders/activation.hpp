@@ -11,6 +11,13 @@ Var activate(Var x, Var code, ActivationSet set = ActivationSet::common,
              Where where = Where::current());
 Var activate(Var x, Activation activation, Where where = Where::current());
 
+/// What softplus is the sum of.
+struct SoftplusTerms {
+    Var ramp;  ///< max(0, x), a later node than the other one.
+    Var bend;  ///< log1p(e^-|x|).
+};
+[[nodiscard]] SoftplusTerms softplus_terms(Var x, Where where);
+
 /// ln(1 + e^x) as max(0, x) + log1p(e^-|x|), which does not overflow.
 Var softplus(Var x, Where where = Where::current());
 /// x > 0 ? x : slope x.

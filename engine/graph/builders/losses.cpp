@@ -14,7 +14,7 @@ namespace {
 /// What the targets pick: which of them count, and the elements of x there.
 struct Picked {
     std::optional<Var> counts{};  ///< Boolean, where some may not count.
-    Var elements;                 ///< Those at class 0 for a target that does not count.
+    Var column;  ///< [.., 1] of targets [..]; at class 0 for a target that does not count.
 };
 
 Picked pick(Var x, Var targets, const LossOptions& options, Where where) {
@@ -30,7 +30,7 @@ Picked pick(Var x, Var targets, const LossOptions& options, Where where) {
                                      targets.shape().extents().end());
     column.push_back(1);
     const Var indices = reshape(targets, Shape(std::span<const std::int64_t>(column)), where);
-    picked.elements = reshape(take_along_axis(x, indices, -1, where), targets.shape(), where);
+    picked.column = take_along_axis(x, indices, -1, where);
     return picked;
 }
 
@@ -49,14 +49,18 @@ Var formed(Var losses, const Picked& picked, LossForm form, Where where) {
 
 Var nll(Var log_probabilities, Var targets, const LossOptions& options, Where where) {
     const Picked picked = pick(log_probabilities, targets, options, where);
-    return formed(-Operand(picked.elements, where), picked, options.form, where);
+    const Var elements = reshape(picked.column, targets.shape(), where);
+    return formed(-Operand(elements, where), picked, options.form, where);
 }
 
 Var cross_entropy(Var logits, Var targets, const LossOptions& options, Where where) {
+    const auto at = [&](Var value) { return Operand(value, where); };
     const Picked picked = pick(logits, targets, options, where);
-    const Var losses =
-        Operand(log_sum_exp(logits, -1, false, where), where) - Operand(picked.elements, where);
-    return formed(losses, picked, options.form, where);
+    const Exponentials e = exponentials(logits, -1, where);
+    // Logits are subtracted first: the logarithm would be lost beside large ones.
+    const Var below = at(e.shift) - at(picked.column);
+    const Var losses = at(below) + at(log(e.sum, where));
+    return formed(reshape(losses, targets.shape(), where), picked, options.form, where);
 }
 
 Var mse(Var prediction, Var target, Where where) {
@@ -80,7 +84,11 @@ Var huber(Var prediction, Var target, double delta, Where where) {
 
 Var bce_with_logits(Var logits, Var targets, Where where) {
     const auto at = [&](Var value) { return Operand(value, where); };
-    return mean_all(at(softplus(logits, where)) - at(at(logits) * at(targets)), where);
+    const SoftplusTerms terms = softplus_terms(logits, where);
+    // Terms that cancel are added first; also in the gradient, which goes from the last node back.
+    const Var product = at(logits) * at(targets);
+    const Var above = at(terms.ramp) - at(product);
+    return mean_all(at(above) + at(terms.bend), where);
 }
 
 }  // namespace cambrian

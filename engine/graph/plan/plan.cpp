@@ -152,6 +152,20 @@ Plan plan(const Graph& graph) {
     return make_plan(graph, true);
 }
 
+std::int64_t computed_elements(const Graph& graph) {
+    const Liveness live = liveness(graph);
+    std::int64_t elements = 0;
+    for (const Node& node : graph.nodes()) {
+        if (is_bound(node.op)) continue;
+        for (std::uint32_t id = node.first_result; id < node.first_result + node.result_count; ++id)
+            if (live.roots[id] == ValueId{id} && live.intervals[id].needed)
+                elements += graph.value(ValueId{id}).shape.elements();
+        if (node.op == Op::scan)
+            elements += computed_elements(*std::get<ScanAttribute>(node.attributes).body);
+    }
+    return elements;
+}
+
 Plan plan_without_reuse(const Graph& graph) {
     return make_plan(graph, false);
 }

@@ -62,6 +62,9 @@ struct Plan {
 /// its results are placed, so a result never overlaps an operand of its own node in the arena.
 /// Contract: no input that is replaced replaces one (separate_updates).
 [[nodiscard]] Plan plan(const Graph& graph);
+/// Elements of all values that a graph and its scan bodies compute for an individual, views left
+/// out: more than it ever needs at once, in whatever order and places.
+[[nodiscard]] std::int64_t computed_elements(const Graph& graph);
 /// The same placement with no two values sharing elements: what `plan` is tested against.
 [[nodiscard]] Plan plan_without_reuse(const Graph& graph);
 /// Readable listing of the plan of a graph and of its scan bodies: place, bytes (of one individual

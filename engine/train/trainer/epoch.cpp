@@ -3,22 +3,30 @@
 #include <cmath>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/graph/passes/passes.hpp"
+#include "cambrian/engine/graph/plan/plan.hpp"
 
 namespace cambrian {
 namespace {
 
-// Rows of an evaluation's batch, at least: more work for each of the few programs it runs.
-constexpr std::int64_t evaluation_rows = 256;
+using training_graphs::epoch_sums;
+using training_graphs::evaluation_sums;
+
+// Rows of an evaluation's batch, where they fit: more work for each of the few programs it runs.
+constexpr std::int64_t max_evaluation_rows = 256;
+// Elements that an evaluation may compute for an individual, however few weights it has.
+constexpr std::int64_t small_evaluation = std::int64_t{1} << 18U;
 
 }  // namespace
 
 std::optional<EpochReport> Trainer::Implementation::run_epoch(const std::function<bool()>& go_on) {
     CAMBRIAN_ASSERT(!finished());
+    try_evaluations();
     if (epochs_done_ == 0 && next_batch_ == 0 && start_is_given()) judge_start();
     write_order();
     write_rates();
     write_shared("batch", ValueType::integer, static_cast<double>(next_batch_));
-    if (next_batch_ == 0) clear_sums();
+    if (next_batch_ == 0) clear_sums(epoch_sums);
     write_shared("position", ValueType::integer,
                  static_cast<double>(next_batch_ * settings_.batch));
     for (; next_batch_ < step_.batches(); ++next_batch_) {
@@ -26,10 +34,9 @@ std::optional<EpochReport> Trainer::Implementation::run_epoch(const std::functio
         observe(next_batch_);
         run(step_.batch(next_batch_));
     }
-    next_batch_ = 0;
 
-    EpochReport report{.epoch = ++epochs_done_, .individuals = {}};
-    const std::vector<Score> scores = read_scores();
+    EpochReport report{.epoch = epochs_done_ + 1, .individuals = {}};
+    const std::vector<Score> scores = read_scores(epoch_sums);
     const std::vector<std::vector<SlotAim>> aims = read_aims();
     const std::vector<double> skipped = read_sum("sum.skipped");
     const std::vector<double> rates = buffers_.read("rate").elements;
@@ -47,14 +54,14 @@ std::optional<EpochReport> Trainer::Implementation::run_epoch(const std::functio
             report.individuals[i].validation = validation[i];
             report.individuals[i].watched = validation[i].loss;
         }
-    } else if (step_.batches() == 1 || start_is_given()) {
-        // The loss of a single step is of the weights before it: nothing of the ones it made. That
-        // of several is of weights that change, which says little beside that of the start.
+    } else if (measures_train()) {
         const std::vector<Score> after = evaluate(Part::train, Snapshot::now);
         for (std::size_t i = 0; i < scores.size(); ++i)
             report.individuals[i].watched = after[i].loss;
     }
     judge(report);
+    next_batch_ = 0;
+    ++epochs_done_;
     return report;
 }
 
@@ -97,13 +104,13 @@ std::vector<std::vector<SlotAim>> Trainer::Implementation::read_aims() const {
     return all;
 }
 
-std::vector<Score> Trainer::Implementation::read_scores() const {
-    const double count = read_sum("sum.count")[0];
+std::vector<Score> Trainer::Implementation::read_scores(std::string_view sums) const {
+    const auto all = [&](const char* what) { return read_sum(fmt::format("{}.{}", sums, what)); };
+    const double count = all("count")[0];
     std::vector<Score> scores;
-    for (const double loss : read_sum("sum.loss"))
-        scores.push_back({.loss = loss / std::max(count, 1.0)});
+    for (const double loss : all("loss")) scores.push_back({.loss = loss / std::max(count, 1.0)});
     if (!has_accuracy(settings_.loss)) return scores;
-    const std::vector<double> right = read_sum("sum.right");
+    const std::vector<double> right = all("right");
     for (std::size_t i = 0; i < scores.size(); ++i)
         scores[i].accuracy = right[i] / std::max(count, 1.0);
     return scores;
@@ -114,25 +121,53 @@ std::vector<Score> Trainer::Implementation::evaluate(Part part, Snapshot snapsho
         throw ConfigError(fmt::format(
             "there is nothing to evaluate (the {} part has no rows) choose another part",
             name(part)));
-    const auto [entry, added] = evaluations_.try_emplace({part, snapshot});
-    if (added) {
-        const bool known = buffers_.contains(fmt::format("{}.inputs", name(part)));
-        entry->second =
-            walk(part, std::max(settings_.batch, evaluation_rows), [&](std::int64_t rows) {
-                return training_graphs::evaluation(network_, settings_.loss, samples(part),
-                                                   name(part), weights_name(snapshot), rows);
-            });
-        if (!known) upload(part);
-    }
-    const Walk& parts = entry->second;
-    const std::vector<Tensor> of_epoch = read_all(sums());
-    const std::vector<Tensor> lost_of_epoch = read_all(lost_sums());
-    clear_sums();
-    for (std::int64_t batch = 0; batch < parts.batches(); ++batch) run(parts.batch(batch));
-    const std::vector<Score> scores = read_scores();
-    write_all(sums(), of_epoch);
-    write_all(lost_sums(), lost_of_epoch);
-    return scores;
+    const Walk& parts = evaluation(part, snapshot);
+    return measured(parts, parts.batches());
+}
+
+/// Shapes decide, not the memory that is free, nor what kernels a backend has: a loss has the same
+/// bits everywhere. A step holds a gradient of each weight, so that as many elements fit.
+template <class GraphOf>
+std::int64_t Trainer::Implementation::evaluation_rows(Part part, const GraphOf& graph_of) const {
+    const std::int64_t fit = std::max(network_.weight_count(), small_evaluation);
+    std::int64_t rows = std::min(samples(part).rows(), max_evaluation_rows);
+    while (rows > settings_.batch && computed_elements(lower(graph_of(rows), is_elementwise)) > fit)
+        rows /= 2;
+    return std::max(rows, settings_.batch);
+}
+
+auto Trainer::Implementation::evaluation(Part part, Snapshot snapshot) -> const Walk& {
+    const auto known = evaluations_.find({part, snapshot});
+    if (known != evaluations_.end()) return known->second;
+    const auto graph_of = [&](std::int64_t rows) {
+        return training_graphs::evaluation(network_, settings_.loss, samples(part), name(part),
+                                           weights_name(snapshot), rows);
+    };
+    Walk parts = walk(part, evaluation_rows(part, graph_of), graph_of);
+    // Those to train on are there for the steps.
+    if (part != Part::train) upload(part);
+    return evaluations_.emplace(std::pair{part, snapshot}, std::move(parts)).first->second;
+}
+
+void Trainer::Implementation::prepare_evaluations() {
+    if (data_.validation.rows() > 0)
+        evaluation(Part::validation, Snapshot::now);
+    else
+        evaluation(Part::train, Snapshot::best);
+    if (measures_train()) evaluation(Part::train, Snapshot::now);
+}
+
+void Trainer::Implementation::try_evaluations() {
+    if (tried_evaluations_) return;
+    for (const auto& [of, parts] : evaluations_) measured(parts, 1);
+    tried_evaluations_ = true;
+}
+
+std::vector<Score> Trainer::Implementation::measured(const Walk& parts, std::int64_t batches) {
+    clear_sums(evaluation_sums);
+    write_shared("position", ValueType::integer, 0.0);
+    for (std::int64_t batch = 0; batch < batches; ++batch) run(parts.batch(batch));
+    return read_scores(evaluation_sums);
 }
 
 void Trainer::Implementation::judge_start() {
@@ -145,14 +180,17 @@ void Trainer::Implementation::judge_start() {
 }
 
 void Trainer::Implementation::judge(EpochReport& report) {
-    for (std::size_t i = 0; i < individuals_.size(); ++i) {
+    std::vector<TrainingProgress> judged = individuals_;
+    for (std::size_t i = 0; i < judged.size(); ++i) {
         EpochScore& score = report.individuals[i];
-        score.best = individuals_[i].report(score.watched);
-        score.stopped = !individuals_[i].active();
+        score.best = judged[i].report(score.watched);
+        score.stopped = !judged[i].active();
     }
     write("improved", ValueType::boolean,
           of_each([&](std::size_t i) { return report.individuals[i].best; }));
     run(keep_best_);
+    // The last thing that may fail is done: an epoch is not judged twice.
+    individuals_ = std::move(judged);
 }
 
 }  // namespace cambrian

@@ -92,7 +92,12 @@ class Trainer::Implementation {
                           std::span<float>(result));
         return result;
     }
-    std::int64_t peak_bytes() const { return step_.batch(0).program->peak_bytes(population()); }
+    std::int64_t peak_bytes() const {
+        std::int64_t largest = step_.batch(0).program->peak_bytes(population());
+        for (const auto& [of, parts] : evaluations_)
+            largest = std::max(largest, parts.batch(0).program->peak_bytes(population()));
+        return largest;
+    }
 
   private:
     static std::string_view weights_name(Snapshot snapshot) {
@@ -130,18 +135,27 @@ class Trainer::Implementation {
     /// Uploads a key for each individual.
     void write_keys(std::string_view name, std::string_view purpose);
     [[nodiscard]] bool start_is_given() const { return !settings_.initial_weights.empty(); }
+    /// Whether the loss of training that is watched is measured after the steps: that of a single
+    /// step is of the weights before it, nothing of the ones it made; that of several is of weights
+    /// that change, which says little beside that of the start.
+    [[nodiscard]] bool measures_train() const {
+        return data_.validation.rows() == 0 && (step_.batches() == 1 || start_is_given());
+    }
+    /// Compiles what epochs evaluate, and what weights are kept by.
+    void prepare_evaluations();
+    /// Once, on the first batch of each: one for which memory is short fails before any step.
+    void try_evaluations();
     /// Makes a given start the best so far.
     void judge_start();
-    /// Names of the buffers that outlast an epoch, of those that add up what one did so far, and of
+    /// Names of the buffers that outlast an epoch, of the sums of an epoch or an evaluation, and of
     /// those of what these sums lost.
     std::vector<std::string> lasting() const;
-    std::vector<std::string> sums() const;
-    std::vector<std::string> lost_sums() const;
+    std::vector<std::string> sums(std::string_view of) const;
+    std::vector<std::string> lost_sums(std::string_view of) const;
     /// With what it lost.
     std::vector<double> read_sum(std::string_view name) const;
     void restore(ArchiveReader& from, const std::vector<std::string>& names);
     std::vector<Tensor> read_all(std::span<const std::string> names) const;
-    void write_all(std::span<const std::string> names, std::span<const Tensor> values);
     void write_order();
     void write_rates();
 
@@ -165,8 +179,14 @@ class Trainer::Implementation {
     void observe(std::int64_t batch);
     Watched& watched(std::int64_t rows);
 
-    void clear_sums();
-    std::vector<Score> read_scores() const;
+    template <class GraphOf>
+    std::int64_t evaluation_rows(Part part, const GraphOf& graph_of) const;
+    const Walk& evaluation(Part part, Snapshot snapshot);
+    /// Of its first batches.
+    std::vector<Score> measured(const Walk& parts, std::int64_t batches);
+
+    void clear_sums(std::string_view of);
+    std::vector<Score> read_scores(std::string_view sums) const;
     std::vector<std::vector<SlotAim>> read_aims() const;
     /// Decides for every individual whether this was its best epoch and whether it goes on.
     void judge(EpochReport& report);
@@ -179,9 +199,10 @@ class Trainer::Implementation {
     Walk step_;
     Bound keep_best_;
     std::map<std::pair<Part, Snapshot>, Walk> evaluations_;
+    bool tried_evaluations_ = false;
     std::vector<TrainingProgress> individuals_;
     std::int64_t epochs_done_ = 0;
-    std::int64_t next_batch_ = 0;  ///< Of the epoch that goes on; 0 between two.
+    std::int64_t next_batch_ = 0;  ///< Of the epoch that goes on, after the last one too.
     Watch watch_;
 };
 

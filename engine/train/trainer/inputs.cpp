@@ -76,9 +76,8 @@ void Trainer::Implementation::write_rates() {
     write("factors", ValueType::real, std::move(factors));
 }
 
-void Trainer::Implementation::clear_sums() {
-    write_shared("position", ValueType::integer, 0.0);
-    for (const auto& names : {sums(), lost_sums()})
+void Trainer::Implementation::clear_sums(std::string_view of) {
+    for (const auto& names : {sums(of), lost_sums(of)})
         for (const std::string& name : names)
             buffers_.write(name, Tensor(ValueType::real, buffers_.read(name).shape));
 }

@@ -3,6 +3,11 @@
 #include <cmath>
 
 namespace cambrian {
+namespace {
+
+using training_graphs::epoch_sums;
+
+}  // namespace
 
 std::vector<std::string> Trainer::Implementation::lasting() const {
     std::vector<std::string> names{std::string(training_graphs::weights),
@@ -16,17 +21,17 @@ std::vector<std::string> Trainer::Implementation::lasting() const {
     return names;
 }
 
-std::vector<std::string> Trainer::Implementation::sums() const {
+std::vector<std::string> Trainer::Implementation::sums(std::string_view of) const {
     std::vector<std::string> names;
-    for (const char* name :
-         {"sum.count", "sum.loss", "sum.right", "sum.skipped", "sum.budget", "sum.gap"})
-        if (buffers_.contains(name)) names.emplace_back(name);
+    for (const char* what : {"count", "loss", "right", "skipped", "budget", "gap"})
+        if (std::string name = fmt::format("{}.{}", of, what); buffers_.contains(name))
+            names.push_back(std::move(name));
     return names;
 }
 
-std::vector<std::string> Trainer::Implementation::lost_sums() const {
+std::vector<std::string> Trainer::Implementation::lost_sums(std::string_view of) const {
     std::vector<std::string> names;
-    for (const std::string& sum : sums()) names.push_back(training_graphs::lost_of(sum));
+    for (const std::string& sum : sums(of)) names.push_back(training_graphs::lost_of(sum));
     return names;
 }
 
@@ -44,17 +49,12 @@ std::vector<Tensor> Trainer::Implementation::read_all(std::span<const std::strin
     return values;
 }
 
-void Trainer::Implementation::write_all(std::span<const std::string> names,
-                                        std::span<const Tensor> values) {
-    for (std::size_t i = 0; i < names.size(); ++i) buffers_.write(names[i], values[i]);
-}
-
 void Trainer::Implementation::save(ArchiveWriter& to) const {
     to.write(epochs_done_);
     to.write(next_batch_);
     for (const TrainingProgress& individual : individuals_) individual.save(to);
     std::vector<std::vector<std::string>> parts{lasting()};
-    if (next_batch_ > 0) parts.insert(parts.end(), {sums(), lost_sums()});
+    if (next_batch_ > 0) parts.insert(parts.end(), {sums(epoch_sums), lost_sums(epoch_sums)});
     for (const auto& names : parts)
         for (const Tensor& values : read_all(names))
             to.write(std::vector<float>(values.elements.begin(), values.elements.end()));
@@ -64,7 +64,7 @@ void Trainer::Implementation::restore(ArchiveReader& from) {
     from.read(epochs_done_);
     from.read(next_batch_);
     const std::int64_t left = settings_.epochs - epochs_done_;
-    if (epochs_done_ < 0 || left < 0 || next_batch_ < 0 || next_batch_ >= step_.batches() ||
+    if (epochs_done_ < 0 || left < 0 || next_batch_ < 0 || next_batch_ > step_.batches() ||
         (left == 0 && next_batch_ > 0))
         from.fail("it has done another number of steps than the training can");
     // Steps are counted from the start: random numbers depend on it.
@@ -73,10 +73,10 @@ void Trainer::Implementation::restore(ArchiveReader& from) {
     for (TrainingProgress& individual : individuals_) individual.restore(from);
     restore(from, lasting());
     if (next_batch_ > 0) {
-        clear_sums();
-        restore(from, sums());
+        clear_sums(epoch_sums);
+        restore(from, sums(epoch_sums));
         // Earlier versions did not keep what sums lost.
-        if (from.remaining() > 0) restore(from, lost_sums());
+        if (from.remaining() > 0) restore(from, lost_sums(epoch_sums));
     }
     from.finish();
 }
@@ -90,7 +90,7 @@ void Trainer::Implementation::restore(ArchiveReader& from, const std::vector<std
             from.fail("its " + names[i] + " are of another size");
         std::ranges::copy(saved, all[i].elements.begin());
     }
-    write_all(names, all);
+    for (std::size_t i = 0; i < all.size(); ++i) buffers_.write(names[i], all[i]);
 }
 
 }  // namespace cambrian

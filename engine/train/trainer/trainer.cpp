@@ -36,6 +36,7 @@ Trainer::Implementation::Implementation(Backend& backend, const Network& network
     });
     keep_best_ = bound(training_graphs::keep_best(network_));
     upload(Part::train);
+    prepare_evaluations();
     draw_weights();
 }
 

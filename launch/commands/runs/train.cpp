@@ -62,7 +62,7 @@ std::string dry_run(const TrainingJob& job, Backend& backend) {
     return structure_table(network) +
            fmt::format(
                "  backend     {}\n  memory      {:.1f} MiB of data and weights, {:.1f} MiB for a "
-               "step\n",
+               "step or an evaluation\n",
                backend.describe().text(), static_cast<double>(backend.memory().used) / 0x1p20,
                static_cast<double>(trainer.peak_bytes()) / 0x1p20);
 }

@@ -153,6 +153,70 @@ TEST(CrossEntropy, IgnoredTargetsDoNotCount) {
     expect_near(loss({0, 7}, {.form = LossForm::each, .ignored = 7})[0], {loss_of_0, 0});
 }
 
+/// A loss in f32, and its gradient.
+std::vector<Tensor> in_f32(Var (*loss)(Var, Var), ValueType target_type,
+                           const std::vector<double>& logits, double target) {
+    const auto width = static_cast<std::int64_t>(logits.size());
+    Graph graph;
+    const Var x = graph.input("logits", ValueType::real, {1, width});
+    const Var value = loss(x, graph.input("target", target_type, {1}));
+    graph.output(value);
+    graph.output(gradient(value, std::array{x})[0]);
+    return evaluate(*make_reference_backend(Precision::f32), graph, 1,
+                    std::array{Tensor(ValueType::real, {1, width}, logits),
+                               Tensor(target_type, {1}, {target})});
+}
+std::vector<Tensor> cross_entropy_in_f32(const std::vector<double>& logits, double target) {
+    return in_f32([](Var x, Var t) { return cross_entropy(x, t); }, ValueType::integer, logits,
+                  target);
+}
+std::vector<Tensor> bce_in_f32(double logit, double target) {
+    return in_f32(
+        [](Var x, Var t) {
+            return bce_with_logits(x, reshape(t, {1, 1}));
+        },
+        ValueType::real, {logit}, target);
+}
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+TEST(CrossEntropy, OfLargeLogitsKeepsTheirSmallDifferences) {
+    const auto equal = cross_entropy_in_f32({1e7, 1e7}, 0);
+    EXPECT_FLOAT_EQ(static_cast<float>(equal[0].elements[0]), std::log(2.0F));
+    expect_near(equal[1], {-0.5, 0.5});
+    const auto apart = cross_entropy_in_f32({1e7, 1e7 + 2}, 0);
+    EXPECT_FLOAT_EQ(static_cast<float>(apart[0].elements[0]), std::log1p(std::exp(2.0F)));
+}
+
+TEST(CrossEntropy, OfInfiniteLogits) {
+    EXPECT_EQ(cross_entropy_in_f32({-infinity, 0}, 0)[0].elements[0], infinity);
+    EXPECT_EQ(cross_entropy_in_f32({-infinity, 0}, 1)[0].elements[0], 0);
+    EXPECT_TRUE(std::isnan(cross_entropy_in_f32({-infinity, -infinity}, 0)[0].elements[0]));
+    EXPECT_TRUE(std::isnan(cross_entropy_in_f32({infinity, 0}, 0)[0].elements[0]));
+}
+
+TEST(BinaryCrossEntropy, OfLargeLogitsIsSmallAndNot0) {
+    for (const double target : {0.0, 1.0}) {
+        const double sign = target == 1.0 ? 1.0 : -1.0;
+        const auto right = bce_in_f32(15.0 * sign, target);
+        const double small = std::log1p(std::exp(-15.0));
+        EXPECT_NEAR(right[0].elements[0] / small, 1.0, 1e-6);
+        EXPECT_NEAR(right[1].elements[0] / (-sign * small), 1.0, 1e-6);
+        expect_near(bce_in_f32(-1e7 * sign, target)[0], {1e7});
+        expect_near(bce_in_f32(-1e7 * sign, target)[1], {-sign});
+    }
+    EXPECT_EQ(bce_in_f32(-infinity, 1.0)[0].elements[0], infinity);
+}
+
+TEST(BinaryCrossEntropy, ItsSlopeIsTheSigmoidLessTheTarget) {
+    for (const double target : {0.0, 0.25, 1.0}) {
+        expect_near(bce_in_f32(0.0, target)[1], {0.5 - target});
+        for (const double x : {-2.0, 0.5, 3.0})
+            EXPECT_NEAR(bce_in_f32(x, target)[1].elements[0], 1 / (1 + std::exp(-x)) - target,
+                        1e-6);
+    }
+}
+
 TEST(CrossEntropy, RefusesTargetsThatAreNoClass) {
     EXPECT_THROW(loss({0, 2}, {}), InputError);
     EXPECT_THROW(loss({0, -100}, {}), InputError);
@@ -163,7 +227,6 @@ TEST(LogSumExp, HoldsForLargeAndForNoNumbers) {
     const Var x = graph.input("x", ValueType::real, {2, 2});
     graph.output(log_sum_exp(x));
     graph.output(log_sum_exp(x, 0, true));
-    const double infinity = std::numeric_limits<double>::infinity();
     const auto results =
         run(graph, {Tensor(ValueType::real, {2, 2}, {1000, 1000, -infinity, -infinity})});
     expect_near(Tensor(ValueType::real, {1}, {results[0].elements[0]}), {1000 + std::log(2.0)});

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 
 namespace cambrian {
@@ -153,6 +154,35 @@ TEST(Optimizer, ClippingScalesAllGradientsTogether) {
 
     const auto small = clipped({0.3, 0.4}, 0.0);
     EXPECT_THAT(small[0].elements, ElementsAre(0.3, 0.4)) << "a small norm changes nothing";
+}
+
+TEST(Optimizer, ManySmallGradientsCountBesideALargeOne) {
+    constexpr std::int64_t count = (1 << 20) + 5;
+    constexpr double small = 1.6e-4;  // Its square is lost beside 1 in f32.
+    std::vector<double> values(count, small);
+    values.front() = 1.0;
+    Graph graph;
+    const Var gradients = graph.input("gradients", ValueType::real, {count});
+    graph.output(clip_norm(std::array{gradients}, std::nullopt).norm);
+    const auto norm = evaluate(*make_cpu_backend({}), graph, 1,
+                               std::array{Tensor(ValueType::real, {count}, std::move(values))});
+    EXPECT_NEAR(norm[0].elements[0], std::sqrt(1.0 + (count - 1) * small * small), 1e-4);
+}
+
+TEST(Optimizer, NoChainOfANormIsLong) {
+    const auto rows_of = [](std::int64_t count) {
+        Graph graph;
+        const Var gradients = graph.input("gradients", ValueType::real, {count});
+        graph.output(clip_norm(std::array{gradients}, std::nullopt).norm);
+        std::vector<std::int64_t> rows;
+        for (const Node& node : graph.nodes())
+            if (node.op == Op::reduce_sum)
+                rows.push_back(graph.value(graph.operands(node)[0]).shape[-1]);
+        return rows;
+    };
+    EXPECT_THAT(rows_of(4096), ElementsAre(4096));
+    EXPECT_THAT(rows_of(4097), ElementsAre(4096, 1, 2));
+    EXPECT_THAT(rows_of(std::int64_t{3} * 4096 * 4096), ElementsAre(4096, 4096, 3));
 }
 
 TEST(Optimizer, ANormThatIsNotFiniteIsTold) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <sstream>
 
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
@@ -54,6 +55,34 @@ TEST_F(TrainTable, LearnsNumbersAndIsEvaluatedOnTheSameSplit) {
     EXPECT_NEAR(std::stod(evaluated.out.substr(evaluated.out.find(word) + word.size())),
                 *file.validated, 1e-6);
     EXPECT_THAT(evaluated.out, testing::Not(HasSubstr("accuracy")));
+}
+
+TEST_F(TrainTable, DoesNotGoOnWithOtherData) {
+    const std::string path =
+        config(R"("inputs": ["a"], "targets": ["y"])", R"([{"type": "dense"}])");
+    ASSERT_EQ(run({"train", path, "--set", "training.epochs=2", "-q"}).code, 0);
+    const std::string rows = test::content(directory_.path() / "rows.csv");
+    std::string scaled;  // In other units: the rows that the network sees are the same.
+    std::string other;
+    std::istringstream lines(rows);
+    for (std::string line; std::getline(lines, line);) {
+        const std::size_t comma = line.find(',');
+        const bool header = scaled.empty();
+        scaled += (header ? line.substr(0, comma)
+                          : std::to_string(2.0 * std::stod(line.substr(0, comma)))) +
+                  line.substr(comma) + "\n";
+        other +=
+            (other.find('\n') == other.rfind('\n') && !header ? "0.5" + line.substr(comma) : line) +
+            "\n";
+    }
+    for (const std::string& text : {scaled, other}) {
+        directory_.write("rows.csv", text);
+        const Result resumed = run({"resume", directory_.file("run")});
+        EXPECT_EQ(resumed.code, 3);
+        EXPECT_THAT(resumed.err, HasSubstr("its settings or data differ"));
+    }
+    directory_.write("rows.csv", rows);
+    EXPECT_EQ(run({"resume", directory_.file("run"), "-q"}).code, 0);
 }
 
 TEST_F(TrainTable, TellsLossesInTheUnitsOfTheFileBesideTheScaledOnes) {
@@ -138,6 +167,49 @@ TEST_F(TrainTable, OtherDataThanThoseThatWereLearntAreToldOrRefused) {
                               R"(task.inputs=["a","b"])", "--set", "task.normalise=min_max"});
     EXPECT_EQ(other.code, 0) << other.err;
     EXPECT_THAT(other.out, HasSubstr("has learnt with other constants of scaling"));
+}
+
+TEST_F(TrainTable, ForecastsOfOtherRowsStayApart) {
+    const std::string job =
+        config(R"("inputs": ["a"], "targets": ["y"])", R"([{"type": "dense"}])");
+    const auto trained = [&](const std::string& name, int offset) {
+        const Result result = run({"train", job, "-q", "--set", "training.epochs=1", "--set",
+                                   "run.directory=" + directory_.file(name), "--set",
+                                   "task.time_offset=" + std::to_string(offset)});
+        EXPECT_EQ(result.code, 0) << result.err;
+        return directory_.file(name + "/best.cmb");
+    };
+    const std::string same = trained("same", 0);
+    const std::string later = trained("later", 5);
+    const std::string child = directory_.file("child.cmb");
+    const std::string rows = directory_.file("rows.csv");
+    const auto refused = [](const std::vector<std::string>& command) {
+        const Result result = run(command);
+        EXPECT_EQ(result.code, 2) << command[0];
+        EXPECT_THAT(result.err, testing::ContainsRegex("t\\+[05] and the other for t\\+[05]"));
+    };
+    refused({"splice", same, later, "-o", child});
+    refused({"infer", same, later, "--ensemble", "mean", "--input", rows});
+    refused({"evaluate", same, "--set", "task.time_offset=5"});
+    refused({"train", job, "--set", "network.initial=" + same, "--set", "task.time_offset=5",
+             "--set", "run.directory=" + directory_.file("next")});
+    // A file of the first format may be of any row, but t+0 and t+5 meet each other.
+    distributed::NetworkFile file = distributed::read_network(same);
+    EXPECT_EQ(file.preparation->ahead, 0);
+    file.preparation->ahead.reset();
+    // Beside its run, whose data it names.
+    const std::string old = directory_.file("same/old.cmb");
+    distributed::write_network(old, file);
+    EXPECT_FALSE(distributed::read_network(old).preparation->ahead);
+    EXPECT_EQ(run({"evaluate", old, "--set", "task.time_offset=5"}).code, 0);
+    const Result together = run({"infer", old, later, "--ensemble", "mean", "--input", rows});
+    EXPECT_EQ(together.code, 0) << together.err;
+    EXPECT_THAT(together.out, testing::StartsWith("y(t+5)\n"));
+    refused({"infer", old, same, later, "--ensemble", "mean", "--input", rows});
+    const Result spliced = run({"splice", old, later, "-o", child});
+    EXPECT_EQ(spliced.code, 0) << spliced.err;
+    EXPECT_THAT(spliced.err, HasSubstr(old + " does not say how many rows ahead it tells"));
+    EXPECT_EQ(distributed::read_network(child).preparation->ahead, 5);
 }
 
 TEST_F(TrainTable, PopulationsOfOtherDataAreRefused) {

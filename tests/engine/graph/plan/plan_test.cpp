@@ -31,6 +31,7 @@ TEST(Plan, IsSoundOnTwoThousandRandomGraphs) {
         ASSERT_EQ(find_overlap(random.graph, reused), std::nullopt) << dump(random.graph);
         ASSERT_EQ(find_overlap(random.graph, separate), std::nullopt);
         ASSERT_TRUE(PlanWalk(random.graph, reused).every_read_is_intact()) << dump(random.graph);
+        ASSERT_LE(separate.per_individual_elements, computed_elements(random.graph));
         planned += reused.per_individual_elements;
         unshared += separate.per_individual_elements;
     }
@@ -86,6 +87,20 @@ TEST(Plan, AChainNeedsTwoPlaces) {
     EXPECT_EQ(plan_without_reuse(graph).per_individual_elements, 990)
         << "the last goes to the output";
     EXPECT_EQ(plan(graph).shared_elements, 0);
+}
+
+TEST(Plan, CountsWhatIsComputed) {
+    Graph body;
+    const Var carry = body.input("carry", ValueType::real, {10});
+    body.output(tanh(carry) * carry);
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {2, 5}, true);
+    static_cast<void>(exp(x));  // Nothing needs it.
+    const Var start = reshape(tanh(x), {10});
+    const ScanResult result = scan(std::move(body), std::array{start}, {}, {}, {.length = 3});
+    graph.output(sum_all(result.carries[0]));
+    EXPECT_EQ(computed_elements(graph), 10 + 10 + 1 + 2 * 10)
+        << "tanh, the scan, the sum, and two nodes of the body";
 }
 
 TEST(Plan, MovementThatKeepsElementsTogetherIsAnAlias) {
