@@ -41,6 +41,31 @@ std::vector<double> votes_of(std::size_t width, std::span<const Answers* const> 
     return votes;
 }
 
+ComplementaryPair pair_of(std::span<const std::vector<std::uint8_t>> right, std::size_t a,
+                          std::size_t b) {
+    CAMBRIAN_EXPECT(right[a].size() == right[b].size() && !right[a].empty());
+    double of_a = 0.0;
+    double of_b = 0.0;
+    double both = 0.0;
+    for (std::size_t row = 0; row < right[a].size(); ++row) {
+        of_a += right[a][row] != 0 ? 1.0 : 0.0;
+        of_b += right[b][row] != 0 ? 1.0 : 0.0;
+        both += right[a][row] != 0 && right[b][row] != 0 ? 1.0 : 0.0;
+    }
+    const auto rows = static_cast<double>(right[a].size());
+    return {.first = a,
+            .second = b,
+            .coverage = (of_a + of_b - both) / rows,
+            .overlap = both / rows,
+            .similarity = of_a > 0.0 && of_b > 0.0 ? both / std::sqrt(of_a * of_b) : 0.0};
+}
+
+/// Whether a pair stands above another one; no two are equal.
+bool stands_above(const ComplementaryPair& x, const ComplementaryPair& y) {
+    return std::tuple(-x.coverage, x.overlap, x.first, x.second) <
+           std::tuple(-y.coverage, y.overlap, y.first, y.second);
+}
+
 }  // namespace
 
 Answers ensemble_answers(Ensemble how, bool classes, std::size_t width,
@@ -78,32 +103,22 @@ Answers ensemble_answers(Ensemble how, bool classes, std::size_t width,
 }
 
 std::vector<ComplementaryPair> complementary_pairs(std::span<const std::vector<std::uint8_t>> right,
-                                                   double least_coverage) {
-    std::vector<ComplementaryPair> pairs;
+                                                   double least_coverage, std::size_t max_pairs) {
+    CAMBRIAN_EXPECT(max_pairs > 0);
+    std::vector<ComplementaryPair> pairs;  // A heap: the lowest one first.
     for (std::size_t a = 0; a < right.size(); ++a)
         for (std::size_t b = a + 1; b < right.size(); ++b) {
-            CAMBRIAN_EXPECT(right[a].size() == right[b].size() && !right[a].empty());
-            double of_a = 0.0;
-            double of_b = 0.0;
-            double both = 0.0;
-            for (std::size_t row = 0; row < right[a].size(); ++row) {
-                of_a += right[a][row] != 0 ? 1.0 : 0.0;
-                of_b += right[b][row] != 0 ? 1.0 : 0.0;
-                both += right[a][row] != 0 && right[b][row] != 0 ? 1.0 : 0.0;
+            const ComplementaryPair pair = pair_of(right, a, b);
+            if (pair.coverage < least_coverage) continue;
+            if (pairs.size() == max_pairs) {
+                if (!stands_above(pair, pairs.front())) continue;
+                std::ranges::pop_heap(pairs, stands_above);
+                pairs.pop_back();
             }
-            const auto rows = static_cast<double>(right[a].size());
-            const ComplementaryPair pair{
-                .first = a,
-                .second = b,
-                .coverage = (of_a + of_b - both) / rows,
-                .overlap = both / rows,
-                .similarity = of_a > 0.0 && of_b > 0.0 ? both / std::sqrt(of_a * of_b) : 0.0};
-            if (pair.coverage >= least_coverage) pairs.push_back(pair);
+            pairs.push_back(pair);
+            std::ranges::push_heap(pairs, stands_above);
         }
-    std::ranges::sort(pairs, [](const ComplementaryPair& x, const ComplementaryPair& y) {
-        return std::tuple(-x.coverage, x.overlap, x.first, x.second) <
-               std::tuple(-y.coverage, y.overlap, y.first, y.second);
-    });
+    std::ranges::sort_heap(pairs, stands_above);
     return pairs;
 }
 

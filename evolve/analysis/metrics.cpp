@@ -35,8 +35,15 @@ Value mean_absolute_error(const Truth& truth, const Answers& answers) {
 /// Of one of the numbers of a row.
 Value determination(const Truth& truth, const Answers& answers, std::size_t column) {
     double mean = 0.0;
-    for (std::size_t i = column; i < truth.targets.size(); i += truth.width)
+    double least = truth.targets[column];
+    double largest = least;
+    for (std::size_t i = column; i < truth.targets.size(); i += truth.width) {
         mean += truth.targets[i];
+        least = std::min(least, truth.targets[i]);
+        largest = std::max(largest, truth.targets[i]);
+    }
+    // The mean of equal numbers is not always that number, so that their spread is not 0.
+    if (least == largest) return std::nullopt;
     mean /= count_of(truth);
     double residual = 0.0;
     double total = 0.0;

@@ -13,8 +13,10 @@
 #include <span>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/io/durability.hpp"
 
 namespace cambrian::distributed {
@@ -115,6 +117,16 @@ int open_own_file(const std::filesystem::path& path, int flags) {
                                       path.string(), std::generic_category().message(error)));
     }
     return file;
+}
+
+std::optional<std::string> read_text_file(const std::filesystem::path& path,
+                                          std::uint64_t longest) {
+    std::error_code unknown;
+    if (!std::filesystem::exists(path, unknown) && !unknown) {
+        return std::nullopt;
+    }
+    const std::vector<std::byte> bytes = read_file(path, longest);
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 void replace_text(const std::filesystem::path& path, std::string_view text) {

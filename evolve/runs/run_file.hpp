@@ -18,6 +18,11 @@ namespace cambrian::distributed {
 /// and OutputError with the system's reason where it refuses.
 [[nodiscard]] int open_own_file(const std::filesystem::path& path, int flags);
 
+/// The text of a file; nothing where there is none. Throws InputError where it cannot be read, or
+/// is longer than `longest` bytes.
+[[nodiscard]] std::optional<std::string> read_text_file(const std::filesystem::path& path,
+                                                        std::uint64_t longest);
+
 /// Writes a file anew without waiting for the disk: for what may be lost. A reader sees the old
 /// text or the new one; where there is no room for both, the old one is written over in place.
 /// Throws InputError when the disk refuses that, too, and for a symbolic link.

@@ -39,9 +39,10 @@ RunLog read_run_log(const std::filesystem::path& path) {
          begin = end + 1) {
         ++line;
         std::size_t cell = 0;
+        const std::string_view row = text.substr(0, end);  // To its end: no further comma counts.
         for (std::size_t at = begin; at <= end; ++cell) {
-            const std::size_t stop = std::min(text.find(',', at), end);
-            const std::string_view content(text.data() + at, stop - at);
+            const std::size_t stop = std::min(row.find(',', at), end);
+            const std::string_view content = row.substr(at, stop - at);
             at = stop + 1;
             if (line == 1) {
                 const auto [column, is_new] = log.try_emplace(std::string(content));
@@ -69,6 +70,39 @@ RunLog read_run_log(const std::filesystem::path& path) {
                             path.string(), line, cell, columns.size()));
     }
     return log;
+}
+
+const std::vector<double>& column_of(const RunLog& log, std::string_view name,
+                                     const std::filesystem::path& path) {
+    const auto found = log.find(name);
+    if (found == log.end())
+        throw InputError(
+            fmt::format("{} has no column {} (it is not the log of an evolution) name the "
+                        "directory of a run",
+                        path.string(), name));
+    return found->second;
+}
+
+const std::vector<double>& generations_of(const RunLog& log, const std::filesystem::path& path) {
+    const std::vector<double>& generations = column_of(log, "generation", path);
+    for (std::size_t row = 0; row < generations.size(); ++row) {
+        static_cast<void>(whole_number(generations[row], path));
+        if (row > 0 && generations[row] <= generations[row - 1])
+            throw InputError(
+                fmt::format("{} holds generation {} after {} (generations rise) restore the file "
+                            "from a good copy",
+                            path.string(), generations[row], generations[row - 1]));
+    }
+    return generations;
+}
+
+std::int64_t whole_number(double value, const std::filesystem::path& path) {
+    if (value >= 0.0 && value <= 0x1p53 && value == std::floor(value))
+        return static_cast<std::int64_t>(value);
+    throw InputError(
+        fmt::format("{} holds {} (a whole number is wanted there) restore the file from a good "
+                    "copy",
+                    path.string(), value));
 }
 
 }  // namespace cambrian::distributed

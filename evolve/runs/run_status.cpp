@@ -10,13 +10,11 @@
 #include <iterator>
 #include <limits>
 #include <system_error>
-#include <vector>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/core/number_text.hpp"
-#include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/run_file.hpp"
 
 namespace cambrian::distributed {
@@ -173,14 +171,12 @@ void write_status_file(const fs::path& path, const RunStatus& status) {
 }
 
 std::optional<RunStatus> read_status_file(const fs::path& path) {
-    std::error_code missing;
-    if (!fs::exists(path, missing) && !missing) {
+    const std::optional<std::string> text = read_text_file(path, largest_status);
+    if (!text) {
         return std::nullopt;
     }
-    const std::vector<std::byte> bytes = read_file(path, largest_status);
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     try {
-        return status_of(json_text::parse(text));
+        return status_of(json_text::parse(*text));
     } catch (const InputError& error) {
         throw InputError(fmt::format("{} says no status ({}) restore it, or go on with the run",
                                      path.string(), error.what()));

@@ -7,11 +7,32 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/graph/graph_equality.hpp"
+#include "cambrian/evolve/tasks/environment.hpp"
 
 namespace cambrian::launch {
 namespace {
 
 using evolve::Phase;
+
+/// The environment that makes a fitness of all samples of a phase; null where none does: a task
+/// that runs no environment, a test in others.
+const evolve::Environment* judge_of(const evolve::Task& task, Phase phase) {
+    const evolve::Environment* environment = evolve::environment_of(task);
+    if (environment == nullptr || phase != Phase::champion) return environment;
+    const std::optional<evolve::Solution> solution = environment->solution();
+    return !solution || solution->tests.empty() ? environment : nullptr;
+}
+
+/// Whether an environment makes the mean of so many scores.
+bool takes_mean(const evolve::Environment& judge, std::size_t scores) {
+    Graph own;
+    Graph mean;
+    const Shape shape{static_cast<std::int64_t>(scores)};
+    own.output(judge.fitness(own.input("scores", ValueType::real, shape)));
+    mean.output(judge.evolve::Environment::fitness(mean.input("scores", ValueType::real, shape)));
+    return same_graph(own, mean);
+}
 
 /// Where weights of votes are measured: not on the rows that are judged, where there are others.
 Phase weighing_phase(const EvaluationSetting& setting) {
@@ -81,8 +102,7 @@ void add_pairs(const EvaluateOptions& options, EvaluationTable& table) {
     for (const EvaluatedNetwork& network : table.networks)
         right.push_back(evolve::right_answers(*table.truth, *network.answers));
     table.asked_pairs = true;
-    table.pairs = evolve::complementary_pairs(right, options.coverage);
-    table.pairs.resize(std::min<std::size_t>(table.pairs.size(), options.pairs));
+    table.pairs = evolve::complementary_pairs(right, options.coverage, options.pairs);
 }
 
 }  // namespace
@@ -100,9 +120,13 @@ std::vector<evolve::Evaluation> NetworkEvaluation::fitness(bool episodes) const 
     evolve::Evaluator evaluator(backend_, *setting_.task, setting_.experiment.seed, family_);
     std::vector<evolve::Evaluation> all =
         evaluator.evaluate(genomes_, {setting_.phase, unseen_round});
-    // A fitness is a mean in 32 bits, as every run has it: too few for many episodes.
+    // A mean is summed up in 32 bits, as every run has it: too few for many episodes. What else an
+    // environment makes of scores may hang on those very bits.
+    const evolve::Environment* judge =
+        episodes ? judge_of(*setting_.task, setting_.phase) : nullptr;
     for (evolve::Evaluation& one : all)
-        if (episodes && one.status == evolve::Status::ok && !one.per_sample.empty())
+        if (judge != nullptr && one.status == evolve::Status::ok &&
+            takes_mean(*judge, one.per_sample.size()))
             one.fitness = evolve::mean_value(one.per_sample);
     return all;
 }

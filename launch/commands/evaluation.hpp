@@ -33,7 +33,8 @@ class NetworkEvaluation {
     NetworkEvaluation(Backend& backend, const EvaluationSetting& setting,
                       const std::vector<SourceNetwork>& networks);
 
-    /// @param episodes whether there are so many that their mean is taken in double precision.
+    /// @param episodes whether so many are asked for that the mean of their scores is that in 64
+    ///     bits.
     [[nodiscard]] std::vector<evolve::Evaluation> fitness(bool episodes) const;
     /// Of one network, as the task counts right answers.
     [[nodiscard]] std::optional<double> accuracy(std::size_t network) const;

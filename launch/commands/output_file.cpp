@@ -37,9 +37,9 @@ void refuse_file_of_run(const std::string& output) {
     if (std::ranges::none_of(
             signs, [&](std::string_view name) { return fs::exists(folder / name, none); }))
         return;
-    static constexpr std::array<std::string_view, 7> logs{
+    static constexpr std::array<std::string_view, 8> logs{
         "generations.csv", "epochs.csv", "timings.csv", "species.csv",
-        "islands.csv",     "trials.csv", "sweep.csv"};
+        "islands.csv",     "trials.csv", "sweep.csv",   "seeds.jsonl"};
     const bool written = of_rank || file.extension() == ".cmb" || file.extension() == ".json" ||
                          std::ranges::find(logs, file.filename().string()) != logs.end();
     if (written)

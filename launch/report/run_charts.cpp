@@ -241,10 +241,11 @@ std::string trials_html(std::span<const RunData> runs) {
     for (const RunData& run : runs) {
         const LoggedColumn* found = column(run, "best");
         if (found == nullptr || found->generation.empty()) continue;
+        // After its end a run stays where it came to; before its first best it has reached nothing.
         std::size_t i = 0;
-        for (auto& [generation, values] : best) {
-            while (i + 1 < found->generation.size() && found->generation[i + 1] <= generation) ++i;
-            values.push_back(found->value[i]);
+        for (auto at = best.lower_bound(found->generation.front()); at != best.end(); ++at) {
+            while (i + 1 < found->generation.size() && found->generation[i + 1] <= at->first) ++i;
+            at->second.push_back(found->value[i]);
         }
     }
     Band all{"from the least to the largest", palette(6), {}, {}, {}};

@@ -8,49 +8,29 @@
 #include <string_view>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/io/container.hpp"
+#include "cambrian/evolve/runs/run_file.hpp"
 #include "cambrian/evolve/runs/run_log.hpp"
 #include "cambrian/launch/config/config_file.hpp"
+#include "cambrian/launch/trials/trial_set.hpp"
 
 namespace cambrian::launch {
 namespace {
 
 namespace fs = std::filesystem;
+using distributed::whole_number;
 
 constexpr std::uint64_t longest_config = std::uint64_t{16} << 20U;
-
-std::string text_of(const fs::path& path) {
-    if (!fs::exists(path)) return "";
-    const std::vector<std::byte> bytes = read_file(path, longest_config);
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-/// A number that counts or names something.
-std::int64_t whole(double value, const fs::path& path) {
-    if (value >= 0.0 && value <= 0x1p53 && value == std::floor(value))
-        return static_cast<std::int64_t>(value);
-    throw InputError(
-        fmt::format("{} holds {} (a whole number is wanted there) restore the file "
-                    "from a good copy",
-                    path.string(), value));
-}
 
 void read_generations(RunData& run) {
     const fs::path path = run.directory / "generations.csv";
     const distributed::RunLog log = distributed::read_run_log(path);
-    const auto generations = log.find("generation");
-    if (generations == log.end())
-        throw InputError(
-            fmt::format("{} has no column generation (it is not the log of an "
-                        "evolution) name the directory of a run",
-                        path.string()));
-    for (const double generation : generations->second) static_cast<void>(whole(generation, path));
+    const std::vector<double>& generations = distributed::generations_of(log, path);
     for (const auto& [name, values] : log) {
         if (name == "generation") continue;
         LoggedColumn& column = run.columns[name];
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (!std::isfinite(values[i])) continue;
-            column.generation.push_back(generations->second[i]);
+            column.generation.push_back(generations[i]);
             column.value.push_back(values[i]);
         }
     }
@@ -66,15 +46,17 @@ void read_timings(RunData& run) {
     const auto evaluations = log.find("evaluate");
     if (generations != log.end() && evaluations != log.end())
         for (std::size_t i = 0; i < ranks->second.size(); ++i) {
-            LoggedColumn& column = run.evaluation_by_rank[whole(ranks->second[i], path)];
+            LoggedColumn& column = run.evaluation_by_rank[whole_number(ranks->second[i], path)];
             if (!std::isfinite(evaluations->second[i])) continue;
-            column.generation.push_back(static_cast<double>(whole(generations->second[i], path)));
+            column.generation.push_back(
+                static_cast<double>(whole_number(generations->second[i], path)));
             column.value.push_back(evaluations->second[i]);
         }
     for (const char* name : {"evaluate", "vary", "wait", "communicate"})
         if (const auto seconds = log.find(name); seconds != log.end())
             for (std::size_t i = 0; i < seconds->second.size(); ++i)
-                run.seconds_by_rank[whole(ranks->second[i], path)][name] += seconds->second[i];
+                run.seconds_by_rank[whole_number(ranks->second[i], path)][name] +=
+                    seconds->second[i];
 }
 
 void read_species(RunData& run) {
@@ -87,9 +69,10 @@ void read_species(RunData& run) {
     if (generations == log.end() || ids == log.end() || sizes == log.end()) return;
     const auto islands = log.find("island");
     for (std::size_t i = 0; i < ids->second.size(); ++i) {
-        const std::int64_t island = islands == log.end() ? 0 : whole(islands->second[i], path);
-        run.species[whole(generations->second[i], path)][{island, whole(ids->second[i], path)}] +=
-            sizes->second[i];
+        const std::int64_t island =
+            islands == log.end() ? 0 : whole_number(islands->second[i], path);
+        run.species[whole_number(generations->second[i], path)]
+                   [{island, whole_number(ids->second[i], path)}] += sizes->second[i];
     }
 }
 
@@ -102,7 +85,8 @@ RunData read_run(const fs::path& directory) {
         throw InputError(fmt::format(
             "{} holds no generations.csv (it is not the directory of an evolution) name one",
             directory.string()));
-    run.config = text_of(directory / "config.json");
+    run.config =
+        distributed::read_text_file(directory / "config.json", longest_config).value_or("");
     run.name = fs::absolute(directory).lexically_normal().filename().string();
     if (!run.config.empty()) {
         const Json config = parse_config(run.config, (directory / "config.json").string());
@@ -131,10 +115,14 @@ RunData read_run(const fs::path& directory) {
 
 std::vector<fs::path> runs_in(const fs::path& path) {
     if (fs::exists(path / "generations.csv")) return {path};
+    // Beside trials lie damaged ones that were set aside.
+    const bool trials = holds_trials(path);
     std::vector<fs::path> runs;
     if (fs::is_directory(path))
         for (const auto& entry : fs::directory_iterator(path))
-            if (fs::exists(entry.path() / "generations.csv")) runs.push_back(entry.path());
+            if (fs::exists(entry.path() / "generations.csv") &&
+                (!trials || is_folder_of_trial(entry.path().filename().string())))
+                runs.push_back(entry.path());
     if (runs.empty())
         throw InputError(
             fmt::format("there is no run in {} (no generations.csv is there or one folder below) "

@@ -13,7 +13,8 @@
 
 namespace cambrian::launch {
 
-/// The finite numbers of a column of generations.csv, and the generations they are told of.
+/// The finite numbers of a column of generations.csv, and the generations they are told of, which
+/// rise.
 struct LoggedColumn {
     std::vector<double> generation;
     std::vector<double> value;
@@ -43,8 +44,8 @@ struct RunData {
 [[nodiscard]] RunData read_run(const std::filesystem::path& directory);
 
 /// The directories of runs that a path stands for: itself, or those in it that hold a
-/// generations.csv (of trials), in the order of their names, numbers as numbers. Throws InputError
-/// where there is none.
+/// generations.csv (of trials those of a seed), in the order of their names, numbers as numbers.
+/// Throws InputError where there is none.
 [[nodiscard]] std::vector<std::filesystem::path> runs_in(const std::filesystem::path& path);
 
 }  // namespace cambrian::launch

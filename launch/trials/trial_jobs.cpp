@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -134,8 +133,9 @@ void TrialJobs::run_one(std::uint64_t seed, Backend& backend, const DeviceSettin
     const distributed::RunResult result = evolve(run.experiment, backend, seed);
     if (result.reason == distributed::StopReason::interrupted) return;
     const std::lock_guard lock(mutex_);
-    set_.add(trial_of(seed, result));
+    set_.add(trial_of(seed, result), run.experiment);
     ++done_;
+    solved_ += result.solved.value_or(false) ? 1U : 0U;
     say_progress();
 }
 
@@ -174,10 +174,8 @@ void TrialJobs::say_progress() {
         now - said_ < std::chrono::duration<double>(console_.interval))
         return;
     said_ = now;
-    const auto solved =
-        std::ranges::count(set_.trials(), std::optional<bool>(true), &Trial::solved);
     context_.out << fmt::format("  {} of {} runs are done{}\n", done_, seeds_.size(),
-                                solved > 0 ? fmt::format(", {} solved", solved) : std::string())
+                                solved_ > 0 ? fmt::format(", {} solved", solved_) : std::string())
                  << std::flush;
 }
 

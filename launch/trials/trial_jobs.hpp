@@ -71,6 +71,7 @@ class TrialJobs {
     std::size_t next_ = 0;
     std::size_t working_ = 0;
     std::size_t done_ = 0;
+    std::size_t solved_ = 0;
     std::set<std::string> warned_;
     std::exception_ptr failure_;
     std::chrono::steady_clock::time_point said_ = std::chrono::steady_clock::now();

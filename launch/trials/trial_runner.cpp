@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "cambrian/distributed/protocol/handshake.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/engine/io/durability.hpp"
@@ -45,11 +44,30 @@ ResolvedConfig config_of_all(const TrialsOptions& options, const Schema& schema)
     return config;
 }
 
-/// What the results depend on beside the config.
-Json content_of(const distributed::Experiment& experiment, Backend& backend) {
-    Json content = Json::parse(distributed::run_identity(experiment)).at("content");
-    content["arithmetic"] = arithmetic_of(backend);
-    return content;
+/// run.base_directory of a config that was checked, before its seed is filled in.
+std::string unfilled_base_directory(const TrialsOptions& options) {
+    const Json config = *read_config(options.config, options.overrides).json;
+    return config.value("run", Json::object()).value("base_directory", "");
+}
+
+/// Reads the data of runs once more that have ended; null where all runs have the same.
+TrialContent::Prepare prepare_ended(const TrialsContext& context, const Schema& schema,
+                                    const TrialsOptions& options, const PreparedTrial& all,
+                                    const std::atomic<int>& interrupt) {
+    if (!seed_names_data(schema, *all.config.written, unfilled_base_directory(options))) return {};
+    return [&](std::uint64_t seed) -> std::optional<distributed::Experiment> {
+        if (interrupt.load() != 0) return std::nullopt;
+        try {
+            const std::string directory = all.experiment.directory.string();
+            return prepared_trial(context, schema, trial_config(options, schema, seed, directory))
+                .experiment;
+        } catch (...) {
+            context.err << fmt::format(
+                "cambrian: seed {} has ended, and what it was made with cannot be read again\n",
+                seed);
+            throw;
+        }
+    };
 }
 
 /// So many runs at a time: as many as processors; one on a GPU, and of a task that calls functions
@@ -87,7 +105,9 @@ TrialsDone run_trials(const TrialsContext& context, const Schema& schema,
         backends.push_back(make_backend(settings.back()));
     }
     const WithoutSync unsynced;
-    TrialSet set(all.config, schema, content_of(all.experiment, *backends.front()));
+    TrialSet set(all.config, schema, {options.first_seed, options.runs},
+                 {arithmetic_of(*backends.front()), all.experiment,
+                  prepare_ended(context, schema, options, all, interrupt)});
     std::vector<std::uint64_t> seeds;
     for (std::uint64_t i = 0; i < options.runs; ++i)
         if (!set.holds(options.first_seed + i)) seeds.push_back(options.first_seed + i);
@@ -105,11 +125,13 @@ TrialsDone run_trials(const TrialsContext& context, const Schema& schema,
     std::exception_ptr failure;
     try {
         TrialJobs workers(context, schema, options, set, all.experiment.log.interval);
-        done.interrupted = !workers.run(seeds, std::move(backends), settings, interrupt);
+        // Not all seeds may have been compared.
+        done.interrupted =
+            interrupt.load() != 0 || !workers.run(seeds, std::move(backends), settings, interrupt);
     } catch (...) {
         failure = std::current_exception();
     }
-    done.trials = set.finish(options.first_seed, options.runs);
+    done.trials = set.finish();
     if (failure) std::rethrow_exception(failure);
     return done;
 }

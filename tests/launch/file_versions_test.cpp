@@ -142,6 +142,18 @@ TEST(FileVersions, LabelsInWordsAreRead) {
                 testing::StartsWith("class(t+1),probability,p(rain),\"p(snow, ice)\",p(sun)\n"));
 }
 
+TEST(FileVersions, TheFirstPreparationsDoNotSayHowFarTheyForecast) {
+    const std::string file = golden("network_2_dataset.cmb").string();
+    EXPECT_FALSE(distributed::read_network(file).preparation->ahead);
+    const TemporaryDirectory directory;
+    const std::string tensors = directory.file("network.safetensors");
+    const std::string again = directory.file("again.cmb");
+    ASSERT_EQ(run({"convert", file, tensors}).code, 0);
+    ASSERT_EQ(run({"convert", tensors, again}).code, 0);
+    EXPECT_EQ(distributed::read_network(again).preparation,
+              distributed::read_network(file).preparation);
+}
+
 TEST(FileVersions, NetworksDescribeThemselves) {
     const std::string file = "network_3_dataset.cmb";
     const Container container = decode_container(read_file(golden(file)), file);

@@ -76,9 +76,9 @@ const std::vector<std::pair<std::string, std::string>> with_config{
 const std::vector<std::pair<std::string, Arguments>> without_config{
     {"mlp", {"--activation", "relu"}},
     {"cnn",
-     {"--activation", "relu", "--with", "padding=1", "--with", "conv1.stride=1", "--with",
-      "conv2.stride=2", "--after", R"(conv1={"type": "max_pool2d", "kernel": 2})", "--input",
-      "2,8,8"}},
+     {"--activation", "relu", "--with", "padding=1", "--with", "dilation=1", "--with",
+      "conv1.stride=1", "--with", "conv2.stride=2", "--after",
+      R"(conv1={"type": "max_pool2d", "kernel": 2})", "--input", "2,8,8"}},
     {"recurrent", {}},
     {"blocks",
      {"--heads", "3", "--with", "causal=true", "--with", "window=64", "--with", "rope_base=0",

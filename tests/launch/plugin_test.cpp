@@ -190,6 +190,7 @@ TEST_F(Plugins, WhatIsNoneIsRefused) {
 TEST_F(Plugins, OneThatWasCutOffIsRefusedWithoutItsSections) {
     std::string bytes = content(plugin("waves"));
     Elf64_Ehdr head{};
+    ASSERT_GT(bytes.size(), sizeof head);
     std::memcpy(&head, bytes.data(), sizeof head);
     head.e_shoff = 0;
     head.e_shnum = 0;

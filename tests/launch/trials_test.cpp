@@ -8,7 +8,7 @@
 #include "cambrian/launch/trials/trial.hpp"
 #include "cambrian/launch/trials/trials_summary.hpp"
 #include "cambrian/tests/launch/child_process.hpp"
-#include "cambrian/tests/launch/launch_support.hpp"
+#include "cambrian/tests/launch/trials_support.hpp"
 
 namespace cambrian::launch::test {
 namespace trials_tests {
@@ -19,34 +19,8 @@ using testing::DoubleNear;
 using testing::HasSubstr;
 using testing::Not;
 
-/// Rows of a table without what differs from run to run, the seconds at the end.
-std::vector<std::string> rows_of(const fs::path& table) {
-    std::istringstream lines(test::content(table));
-    std::vector<std::string> rows;
-    for (std::string line; std::getline(lines, line);)
-        rows.push_back(line.substr(0, line.rfind(',')));
-    return rows;
-}
-
 nlohmann::json summary_of_set(const TemporaryDirectory& directory) {
     return nlohmann::json::parse(test::content(directory.path() / "set/summary.json"));
-}
-
-/// xor with a quick way to solve it.
-std::string write_solvable(const TemporaryDirectory& directory) {
-    return directory.write(
-        "xor.json",
-        R"({"run": {"name": "small", "stop": {"generations": 60, "solved": true}},
-            "population": {"size": 40}, "task": {"type": "xor"}, "mutation": {"weight_power": 0.5},
-            "network": {"layers": [{"type": "dense", "out": 4, "activation": "tanh"},
-                                   {"type": "dense", "activation": "sigmoid"}]}})");
-}
-
-Result trials(const TemporaryDirectory& directory, std::vector<std::string> more) {
-    std::vector<std::string> arguments{"trials", write_solvable(directory), "--directory",
-                                       directory.file("set")};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run(arguments);
 }
 
 TEST(TrialStatistics, IntervalsAreThoseOfTheBooks) {

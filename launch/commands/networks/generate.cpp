@@ -219,8 +219,14 @@ int generate_command(const CommandContext& context, const GenerateOptions& optio
 
     const auto backend = make_backend(device_settings(engine_section(engine_keys), RankPlace{}));
     Generator generator(*backend, Network(files[0].genome.blueprint), weights);
-    std::vector<Stream> streams(weights.size() * prompts.size(),
-                                {StreamDecoder(tokenizer), StopWords(options.stop)});
+    std::vector<Stream> streams;
+    for (std::size_t i = 0; i < weights.size() * prompts.size(); ++i) {
+        // A prompt goes on; an answer in a chat is a text of its own.
+        const bool goes_on = options.chat.empty() && !prompts[i % prompts.size()].empty();
+        streams.push_back({StreamDecoder(tokenizer, SpecialTokens::leave_out,
+                                         goes_on ? Before::text : Before::nothing),
+                           StopWords(options.stop)});
+    }
     Printer printer(context.out, options, prompts);
     const auto index = [&](std::int64_t network, std::size_t prompt) {
         return static_cast<std::size_t>(network) * prompts.size() + prompt;

@@ -60,7 +60,7 @@ std::vector<RowsAtOnce> parts_of(const Network& network, const evolve::Preparati
     if (!network.stateful()) return {{.first = 0, .batch = rows, .time = 0}};
     const std::int64_t length = preparation.sequence_rows;
     if (length == 0 || rows <= length) return {{.first = 0, .batch = 1, .time = rows}};
-    const std::int64_t with_goals = std::max<std::int64_t>(0, rows - preparation.ahead);
+    const std::int64_t with_goals = std::max<std::int64_t>(0, rows - preparation.ahead.value_or(0));
     std::vector<RowsAtOnce> parts;
     add_windows(parts, 0, with_goals, length);
     add_windows(parts, with_goals, rows, length);
@@ -230,10 +230,15 @@ void check_together(const Answering& first, const Answering& other) {
 
 /// What networks answer together: numbers, or classes with their probabilities.
 AnswerTable answer_together(const InferOptions& options, const std::vector<Answering>& members) {
-    const evolve::Preparation& first = members.front().preparation;
+    // One that says how far it forecasts names the answers.
+    const auto telling = std::ranges::find_if(
+        members, [](const Answering& member) { return member.preparation.ahead.has_value(); });
+    const evolve::Preparation& first =
+        (telling == members.end() ? members.front() : *telling).preparation;
     std::vector<evolve::Answers> answers;
     for (const Answering& member : members) {
-        check_together(members.front(), member);
+        // One that does not say goes with any: t+0 and t+5 must meet each other.
+        for (const Answering& other : members) check_together(member, other);
         answers.push_back(answers_of(member.outputs, member.rows, member.preparation));
     }
     const bool classes = !first.classes.empty();

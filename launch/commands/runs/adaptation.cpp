@@ -28,18 +28,12 @@ void append(History& history, const std::string& directory, const std::string& m
     std::vector<evolve::Progress>& progress = history.progress;
     const auto path = std::filesystem::path(directory) / "generations.csv";
     const distributed::RunLog log = distributed::read_run_log(path);
-    const auto column = [&](const std::string& name) -> const std::vector<double>& {
-        const auto found = log.find(name);
-        if (found == log.end())
-            throw InputError(
-                fmt::format("{} has no column {} (it is not the log of an evolution) "
-                            "name the directory of a run",
-                            path.string(), name));
-        return found->second;
+    const std::vector<double>& generations = distributed::generations_of(log, path);
+    const std::vector<double>& counts = distributed::column_of(log, "evaluations", path);
+    const std::vector<double>& values = distributed::column_of(log, measure, path);
+    const auto whole = [&](double value) {
+        return static_cast<std::uint64_t>(distributed::whole_number(value, path));
     };
-    const std::vector<double>& generations = column("generation");
-    const std::vector<double>& counts = column("evaluations");
-    const std::vector<double>& values = column(measure);
     const std::uint64_t steps = progress.empty() ? 0 : progress.back().step + 1;
     const std::uint64_t evaluations = progress.empty() ? 0 : progress.back().evaluations;
     // A run without a generation is none.
@@ -47,13 +41,19 @@ void append(History& history, const std::string& directory, const std::string& m
         history.changes.push_back(steps);
     if (const auto tasks = log.find("task"); tasks != log.end())
         for (std::size_t row = 1; row < tasks->second.size(); ++row)
-            if (tasks->second[row] != tasks->second[row - 1])
-                history.changes.push_back(steps + static_cast<std::uint64_t>(generations[row]));
+            if (whole(tasks->second[row]) != whole(tasks->second[row - 1]))
+                history.changes.push_back(steps + whole(generations[row]));
     // Those with no value, too: not every generation is validated, yet all of them take time.
-    for (std::size_t row = 0; row < values.size(); ++row)
-        progress.push_back({.step = steps + static_cast<std::uint64_t>(generations[row]),
-                            .evaluations = evaluations + static_cast<std::uint64_t>(counts[row]),
+    for (std::size_t row = 0; row < values.size(); ++row) {
+        if (row > 0 && counts[row] < counts[row - 1])
+            throw InputError(
+                fmt::format("{} holds {} evaluations after {} (they never fall) restore the file "
+                            "from a good copy",
+                            path.string(), counts[row], counts[row - 1]));
+        progress.push_back({.step = steps + whole(generations[row]),
+                            .evaluations = evaluations + whole(counts[row]),
                             .value = values[row]});
+    }
 }
 
 std::string text_of(const evolve::Adaptation& one) {

@@ -15,6 +15,7 @@
 #include "cambrian/launch/json.hpp"
 #include "cambrian/launch/show/run_text.hpp"
 #include "cambrian/launch/show/shell_word.hpp"
+#include "cambrian/launch/trials/trial_content.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -44,7 +45,7 @@ Standing standing_of(const fs::path& directory) {
     // The lock first: who frees it has written how it ended.
     standing.holder = distributed::holder_of_run(directory);
     const auto status = distributed::read_status_file(directory / "status.json");
-    if (!status && fs::exists(directory / "content.json"))
+    if (!status && holds_trials(directory))
         throw InputError(fmt::format(
             "there is no run in {} (it holds trials, each of which has a folder there) name one of "
             "these",

@@ -1,15 +1,18 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <ostream>
 
 #include "cambrian/distributed/communicator/mpi_session.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/io/csv/records.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/run_file.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/process.hpp"
 #include "cambrian/launch/trials/grid.hpp"
+#include "cambrian/launch/trials/trial_set.hpp"
 #include "cambrian/launch/trials/trials_summary.hpp"
 
 namespace cambrian::launch {
@@ -33,8 +36,8 @@ void require_one_process() {
 }
 
 std::string go_on_text(const std::string& directory, std::uint64_t left) {
-    return fmt::format("interrupted, {} runs are left; the same command goes on\n  {}\n", left,
-                       directory);
+    return fmt::format("interrupted, {} {} left; the same command goes on\n  {}\n", left,
+                       left == 1 ? "run is" : "runs are", directory);
 }
 
 /// The trials of each point, in a folder of the sweep's directory.
@@ -53,30 +56,34 @@ std::vector<TrialsOptions> trials_of(const SweepOptions& options,
     return result;
 }
 
-/// Checks all points: better now than after the trials of those before. → The folder that they
-/// share, for the table.
-fs::path check_points(const TrialsContext& context, const Schema& schema,
-                      const std::vector<TrialsOptions>& points) {
-    fs::path folder;
+/// Checks all points: better now than after the trials of those before. → Their directories, in one
+/// folder, which is for the table.
+std::vector<fs::path> check_points(const TrialsContext& context, const Schema& schema,
+                                   const std::vector<TrialsOptions>& points) {
+    std::vector<fs::path> directories;
     for (const TrialsOptions& point : points) {
-        const fs::path own = check_trials(context, schema, point).parent_path();
-        if (!folder.empty() && own != folder)
+        directories.push_back(check_trials(context, schema, point));
+        const fs::path folder = directories.front().parent_path();
+        const fs::path own = directories.back().parent_path();
+        if (own != folder)
             throw ConfigError(fmt::format(
                 "the points of the sweep lie in several folders, {} and {} (a key of --over stands "
                 "in the directory of the sweep, whose sweep.csv has all points) give a --directory "
                 "without that key: each point has a folder with its values there",
                 folder.string(), own.string()));
-        folder = own;
     }
-    return folder;
+    return directories;
 }
 
-/// A cell of a table whose cells are divided by commas.
-std::string cell(const std::string& value) {
-    if (value.find_first_of(",\"\n") == std::string::npos) return value;
-    std::string text = "\"";
-    for (const char letter : value) text += letter == '"' ? "\"\"" : std::string(1, letter);
-    return text + "\"";
+/// Wanted runs of all points that have not ended.
+std::uint64_t runs_left(const std::vector<fs::path>& points, const SeedRange& wanted) {
+    std::uint64_t left = 0;
+    for (const fs::path& point : points) {
+        const auto ended = std::ranges::count_if(
+            read_trials(point), [&](const Trial& trial) { return wanted.contains(trial.seed); });
+        left += wanted.count - static_cast<std::uint64_t>(ended);
+    }
+    return left;
 }
 
 /// The table of a sweep, a row for each point that has trials.
@@ -87,10 +94,10 @@ class SweepTable {
     void add(const Point& point, const TrialsSummary& summary) {
         const auto columns = columns_of(summary);
         if (text_.empty()) {
-            for (const Dimension& dimension : dimensions_) text_ += cell(dimension.key) + ",";
+            for (const Dimension& dimension : dimensions_) text_ += csv_cell(dimension.key) + ",";
             append(columns, &std::pair<std::string, std::string>::first);
         }
-        for (const std::string& value : point) text_ += cell(value) + ",";
+        for (const std::string& value : point) text_ += csv_cell(value) + ",";
         append(columns, &std::pair<std::string, std::string>::second);
     }
     void write(const fs::path& directory) const {
@@ -133,7 +140,8 @@ int sweep_command(const CommandContext& context, const SweepOptions& options) {
     const std::vector<Point> points = points_of(dimensions);
     const TrialsContext trials = trials_context(context);
     const std::vector<TrialsOptions> all = trials_of(options, dimensions, points);
-    const fs::path directory = check_points(trials, schema, all);
+    const std::vector<fs::path> directories = check_points(trials, schema, all);
+    const fs::path directory = directories.front().parent_path();
     SweepTable table(dimensions);
     for (std::size_t i = 0; i < points.size(); ++i) {
         context.out << name_of(dimensions, points[i]) << '\n';
@@ -145,7 +153,8 @@ int sweep_command(const CommandContext& context, const SweepOptions& options) {
             table.write(directory);
         }
         if (done.interrupted) {
-            context.out << go_on_text(directory.string(), options.trials.runs - done.trials.size());
+            const SeedRange wanted{options.trials.first_seed, options.trials.runs};
+            context.out << go_on_text(directory.string(), runs_left(directories, wanted));
             return exit_interrupted;
         }
     }

@@ -116,6 +116,8 @@ TEST(GenomeConfig, RefusesWhatDoesNotFit) {
         "mutation.weight_power is 0.5 (genome.type is \"neat\", which does not read it)");
     expect_refused(directory, {"mutation.layer_insert_rate=0.5"},
                    "mutation.layer_insert_rate is 0.5 (genome.type is \"neat\"");
+    expect_refused(directory, {"mutation.layers=[{\"type\": \"dropout\"}]"},
+                   "mutation.layers is [{\"type\":\"dropout\"");
     expect_refused(directory, {"splice.mode=point"}, "splice.mode is \"point\"");
     expect_refused(directory, {"network.layers=[{\"type\": \"dense\"}]"},
                    "the network has no layer of single neurons");

@@ -73,4 +73,23 @@ TEST_F(Evaluate, AdaptationIsToldWithinARun) {
     EXPECT_EQ(run({"resume", place, "--set", "task.changes=[]"}).code, 2);
 }
 
+TEST_F(Evaluate, AdaptationRefusesNumbersThatAreNone) {
+    const auto refused = [&](const std::string& lines, const std::string& why) {
+        directory_.write("bad/generations.csv", "generation,evaluations,best,task\n" + lines);
+        const Result told = run({"adaptation", directory_.file("bad")});
+        EXPECT_EQ(told.code, 3) << told.out;
+        EXPECT_THAT(told.err, HasSubstr(why));
+    };
+    refused("0,4,1,0\n,8,2,1\n", "holds nan (a whole number is wanted there)");
+    refused("0,4,1,0\n1.5,8,2,1\n", "holds 1.5 (a whole number");
+    refused("-1,4,1,0\n1,8,2,1\n", "holds -1 (a whole number");
+    refused("0,4,1,0\n1,1e300,2,1\n", "holds 1e+300 (a whole number");
+    refused("0,-4,1,0\n1,8,2,1\n", "holds -4 (a whole number");
+    refused("0,4,1,0\n1,,2,1\n", "holds nan (a whole number");
+    refused("0,4,1,0\n1,8,2,\n", "holds nan (a whole number");
+    refused("0,4,1,0\n2,8,2,1\n1,12,2,1\n", "holds generation 1 after 2 (generations rise)");
+    refused("0,4,1,0\n1,8,2,1\n1,12,2,1\n", "holds generation 1 after 1 (generations rise)");
+    refused("0,4,1,0\n1,3,2,1\n", "holds 3 evaluations after 4 (they never fall)");
+}
+
 }  // namespace cambrian::launch::evaluate_tests

@@ -1,4 +1,5 @@
 """Exclusive or by ask and tell: prints how often it was asked, and the best fitness told of."""
+import json
 import sys
 
 sys.path.insert(0, sys.argv[1])
@@ -7,9 +8,16 @@ import cambrian  # noqa: E402
 ROWS = [(0, 0, 0), (0, 1, 1), (1, 0, 1), (1, 1, 0)]
 
 
+# Nothing is taken from the task of a file that is extended: neither episodes nor processes.
+extended = sys.argv[3] + "-extended.json"
+with open(extended, "w") as file:
+    json.dump({"population": {"size": 20}, "task": {"type": "external", "command": ["none"], "processes": 2, "episodes": 5,
+                                                    "episode_seeds": "fixed"}}, file)
+
+
 def evolution(generations, **more):
     return cambrian.Evolution(observations=2, actions=1, program=sys.argv[2], directory=sys.argv[3],
-                              config={"population": {"size": 20}, "run": {"stop": {"generations": generations}}}, **more)
+                              config={"extends": extended, "run": {"stop": {"generations": generations}}}, **more)
 
 
 def judged(networks):

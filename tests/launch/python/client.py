@@ -68,6 +68,7 @@ for name, activation in cambrian.ACTIVATIONS.items():
     for x in (-800.0, -1.0, 0.0, 1.0, 800.0, 1e300, math.inf, -math.inf, math.nan):
         assert isinstance(activation(x), float), (name, x)
 assert math.isnan(cambrian.ACTIVATIONS["sin"](math.inf)) and cambrian.ACTIVATIONS["cos"](0.0) == 1.0
+assert cambrian.ACTIVATIONS["sin"](1e4) == math.sin(8192.0)
 
 for name, words in (("Binary-v0", "acts by"), ("Unbounded-v0", "acts by"), ("Above-v0", "acts by"), ("Place-v0", "is seen by"),
                     ("Image-v0", "is seen by")):

@@ -41,9 +41,10 @@ class Generate : public testing::Test {
                 "training": {"epochs": 30, "batch": 8, "learning_rate": 0.02}})");
         const Result result = run({"train", config});
         EXPECT_EQ(result.code, 0) << result.err;
-        EXPECT_THAT(
-            result.out,
-            HasSubstr(" bits a " + std::string(tokenizer == "bytes" ? "byte" : "character")));
+        const std::string unit = tokenizer == "bytes"        ? "byte"
+                                 : tokenizer == "characters" ? "character"
+                                                             : "token";
+        EXPECT_THAT(result.out, HasSubstr(" bits a " + unit));
         return directory.file(name + "/best.cmb");
     }
     /// The lines of --json.
@@ -187,6 +188,32 @@ TEST_F(Generate, SeveralNetworksOfOneStructureContinueEveryPrompt) {
     EXPECT_THAT(other.err, HasSubstr("differ in structure"));
     const Result plain = run({"generate", a, b, "--prompt", "one", "--max-tokens", "1"});
     EXPECT_THAT(plain.out, StartsWith("--- prompt 1, " + a + "\none"));
+}
+
+TEST_F(Generate, APromptGoesOnWithTheFirstSpaceOfItsContinuation) {
+    // A mark stands for a space, and for the start of a text.
+    const std::string mark = "\xE2\x96\x81";
+    json vocabulary{{mark, 0}, {mark + "o", 1}, {mark + "t", 2}};
+    for (const char letter : std::string("onetwhr,")) {
+        const std::size_t next = vocabulary.size();
+        if (!vocabulary.contains(std::string(1, letter))) vocabulary[std::string(1, letter)] = next;
+    }
+    const json space{{"type", "Metaspace"}, {"replacement", mark}};
+    const test::TemporaryDirectory directory;
+    const std::string tokenizer = directory.write(
+        "tokenizer.json",
+        json{{"model",
+              {{"type", "BPE"},
+               {"vocab", vocabulary},
+               {"merges", json::array({json::array({mark, "o"}), json::array({mark, "t"})})}}},
+             {"pre_tokenizer", space},
+             {"decoder", space}}
+            .dump());
+    const Result result =
+        run({"generate", trained(directory, tokenizer, "marks"), "--tokenizer", tokenizer,
+             "--prompt", "one", "--max-tokens", "3", "--temperature", "0"});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.out, "one two\n");
 }
 
 TEST_F(Generate, RefusesWhatItCannotRead) {
