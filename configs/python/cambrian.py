@@ -381,7 +381,7 @@ def _softplus(x):
 
 
 def _wave(function):
-    return lambda x: function(x) if math.isfinite(x) else math.nan
+    return lambda x: function(_between(x, -8192.0, 8192.0)) if math.isfinite(x) else math.nan
 
 
 def _between(x, low, high):
@@ -634,7 +634,8 @@ class Evolution:
         print(evolution.best)                           # the path of best.cmb
 
     `networks(observations)` is a step of every network, with a row of observations for each; networks that carry
-    state carry it from call to call. After tell() they answer no more. `config` holds any keys of a config but the task.
+    state carry it from call to call. After tell() they answer no more. `config` holds any keys of a config but the task;
+    the task of a file that it extends is not read.
 
     All networks of a generation that are to be judged come at once, of all islands, so that they may be ranked or play
     against each other: without those that keep their fitness where population.reevaluate is "never"; of the steady
@@ -689,12 +690,14 @@ class Evolution:
         if not base.startswith(("/", "$")):
             config["run"]["base_directory"] = os.path.normpath(os.path.join(_unexpanded(os.getcwd()), base))
         config["distributed"] = dict({"shard_size": WHOLE_GENERATION}, **config.get("distributed", {}))
-        config["task"] = {"type": "external", "command": [sys.executable, os.path.abspath(__file__)],
-                          "seconds": 1e6, "steps": 10**9, "validation": {"every": 10**9, "episodes": 1}}
+        task = {"type": "external", "command": [sys.executable, os.path.abspath(__file__)],
+                "seconds": 1e6, "steps": 10**9, "validation": {"every": 10**9, "episodes": 1}}
         path = os.path.join(self._folder, "config.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(config, file)
-        self._process = subprocess.Popen([self._program, "evolve", path, "-q"] + ["--continue"] * self._resume,
+        # By --set: it replaces the task of a file that the config extends, a section of a config joins it.
+        self._process = subprocess.Popen([self._program, "evolve", path, "-q", "--set", "task=" + json.dumps(task)]
+                                         + ["--continue"] * self._resume,
                                          stdin=subprocess.DEVNULL, env=dict(os.environ, CAMBRIAN_SOCKET=address))
 
     def __exit__(self, kind, value, trace):

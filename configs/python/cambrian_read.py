@@ -577,7 +577,7 @@ def _preparation(archive):
         ways = ("error", "drop", "previous", "mean", "median")
         if missing >= len(ways):
             archive.fail("missing values are treated in an unknown way")
-        result.update({"labels": labels} if labels else {}, **({"ahead": ahead} if ahead > 0 else {}))
+        result.update({"labels": labels} if labels else {}, ahead=ahead)
         if missing > 0:
             result["missing_values"] = ways[missing]
         if ways[missing] in ("mean", "median"):

@@ -87,7 +87,7 @@ LayerNames dense_like(std::string_view type, int rank,
     LayerNames names{type,       {{{"weight"}, {"weight"}, rank}, {{"bias"}, {"bias"}, 1, bias}},
                      {},         {},
                      only_named, measure};
-    if (rank > 2) names.untold = {"stride", "padding"};
+    if (rank > 2) names.untold = {"stride", "padding", "dilation"};
     return names;
 }
 
@@ -104,6 +104,12 @@ LayerNames recurrent(std::string_view type, bool (*measure)(const ShapesOfLayer&
             measure};
 }
 
+LayerNames rnn() {
+    LayerNames names = recurrent("rnn", measure_recurrent<1>);
+    names.alike = "one with relu for tanh has the same tensors, and is no layer here";
+    return names;
+}
+
 LayerNames gru() {
     LayerNames names = recurrent("gru", measure_recurrent<3>);
     names.tensors[2].ours = {"bias_ih"};
@@ -113,6 +119,12 @@ LayerNames gru() {
 
 LayerNames norm(std::string_view type, std::vector<TensorName> tensors) {
     return {type, std::move(tensors), {}, {"epsilon"}, false, measure_norm};
+}
+
+LayerNames rms_norm() {
+    LayerNames names = norm("rms_norm", {{{"gain"}, {"weight", "scale"}, 1}});
+    names.alike = "a LayerNorm without bias has the same tensors: --with MODULE.type=layer_norm";
+    return names;
 }
 
 LayerNames batch_norm() {
@@ -171,7 +183,8 @@ LayerNames swiglu() {
             {},
             {},
             false,
-            measure_swiglu};
+            measure_swiglu,
+            "one with another activation than silu has the same tensors, and is no layer here"};
 }
 
 LayerNames embedding() {
@@ -185,12 +198,14 @@ std::span<const LayerNames> layer_names() {
         joined_attention(),
         attention(),
         swiglu(),
-        recurrent("rnn", measure_recurrent<1>),
+        rnn(),
         gru(),
         recurrent("lstm", measure_recurrent<4>),
         batch_norm(),
         norm("layer_norm", {{{"gain"}, {"weight"}, 1}, {{"bias"}, {"bias"}, 1}}),
-        norm("rms_norm", {{{"gain"}, {"weight", "scale"}, 1}}),
+        rms_norm(),
+        // A LayerNorm without bias must be named with --with.
+        norm("layer_norm", {{{"gain"}, {"weight"}, 1}, {{"bias"}, {"bias"}, 1, bias}}),
         dense_like("conv1d", 3, measure_conv),
         dense_like("conv2d", 4, measure_conv),
         dense_like("conv3d", 5, measure_conv),

@@ -41,6 +41,7 @@ struct LayerNames {
     bool only_named = false;                ///< Its shapes are those of another type.
     /// Fills the fields that shapes tell; false where they are not those of the layer.
     bool (*measure)(const ShapesOfLayer& shapes, LayerFields& fields) = nullptr;
+    std::string_view alike = {};  ///< What else has these tensors, for people.
 };
 
 /// The table; a form that asks for more stands before one that asks for less.

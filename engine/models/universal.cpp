@@ -232,6 +232,22 @@ class Assembler {
     std::vector<ModuleLayer> layers_;
 };
 
+/// What modules may be that have the tensors of those that they were taken for, a line for a type.
+std::vector<std::string> notes_of(const std::vector<FoundModule>& modules,
+                                  const FieldOptions& fields) {
+    std::vector<std::string> notes;
+    std::set<std::string_view> told;
+    const auto types = fields.types();  // Of these modules the user knows it.
+    for (const FoundModule& module : modules) {
+        const LayerNames& names = *module.names;
+        if (!names.alike.empty() && !types.contains(module.path) && told.insert(names.type).second)
+            notes.push_back(fmt::format("{} is taken for {}: {}",
+                                        module.path.empty() ? "." : module.path, names.type,
+                                        names.alike));
+    }
+    return notes;
+}
+
 }  // namespace
 
 UniversalPlan universal_plan(const TensorFiles& files, const UniversalOptions& options) {
@@ -255,6 +271,7 @@ UniversalPlan universal_plan(const TensorFiles& files, const UniversalOptions& o
         find_modules(tensors, {fields.types(), options.order}, files.source());
     UniversalPlan result = Assembler(files, options, modules, fields).run();
     fields.require_all_used(modules);
+    result.plan.notes = notes_of(modules, fields);
     return result;
 }
 

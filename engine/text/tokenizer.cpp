@@ -305,7 +305,7 @@ std::string StreamDecoder::add(std::int64_t id) {
 }
 
 std::string StreamDecoder::finish() {
-    begun_ = false;
+    begun_ = before_ == Before::text;
     return unicode::repaired(std::exchange(held_, {}));
 }
 

@@ -65,12 +65,20 @@ class Tokenizer {
     std::shared_ptr<const State> state_;
 };
 
+/// What stands before the ids that are decoded: the start of a text, whose first space some
+/// tokenizers drop, or more of it.
+enum class Before : std::uint8_t { nothing, text };
+
 /// Decodes ids one by one, as a generation gives them: what it returns, joined, is what decode()
-/// gives for all of them.
+/// gives for all of them; after a text, such as a prompt, with their first space.
 class StreamDecoder {
   public:
-    explicit StreamDecoder(Tokenizer tokenizer, SpecialTokens special = SpecialTokens::leave_out)
-        : tokenizer_(std::move(tokenizer)), special_(special) {}
+    explicit StreamDecoder(Tokenizer tokenizer, SpecialTokens special = SpecialTokens::leave_out,
+                           Before before = Before::nothing)
+        : tokenizer_(std::move(tokenizer)),
+          special_(special),
+          before_(before),
+          begun_(before == Before::text) {}
 
     /// The text that is whole after this id: bytes of a character that may yet be completed are
     /// held back.
@@ -82,7 +90,8 @@ class StreamDecoder {
   private:
     Tokenizer tokenizer_;
     SpecialTokens special_;
-    bool begun_ = false;
+    Before before_;
+    bool begun_;
     std::string held_;
 };
 

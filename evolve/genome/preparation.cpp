@@ -86,7 +86,8 @@ std::vector<std::string> Preparation::class_names() const {
 }
 
 std::string Preparation::answer_name(std::size_t output) const {
-    return ahead == 0 ? output_name(output) : fmt::format("{}(t+{})", output_name(output), ahead);
+    const std::int64_t rows = ahead.value_or(0);
+    return rows == 0 ? output_name(output) : fmt::format("{}(t+{})", output_name(output), rows);
 }
 
 double logistic(double x) {
@@ -120,7 +121,8 @@ std::string preparation_fault(const Preparation& preparation, const Blueprint& b
     if (why.empty()) why = fills_fault(preparation);
     if (why.empty() && (preparation.sequence_rows < 0 || preparation.sequence_rows > max_rows))
         why = "its sequences have an impossible length";
-    if (why.empty() && (preparation.ahead < 0 || preparation.ahead > max_rows))
+    const std::int64_t ahead = preparation.ahead.value_or(0);
+    if (why.empty() && (ahead < 0 || ahead > max_rows))
         why = "its forecasts are of an impossible row";
     return why.empty() ? why : fmt::format("its preparation is wrong: {}", why);
 }
@@ -172,6 +174,9 @@ std::string other_meaning(const Preparation& first, const Preparation& second) {
     if (first.sequence_rows != second.sequence_rows)
         return fmt::format("sequences have {} rows and {}", first.sequence_rows,
                            second.sequence_rows);
+    if (first.ahead && second.ahead && *first.ahead != *second.ahead)
+        return fmt::format("the one answers for t+{} and the other for t+{}", *first.ahead,
+                           *second.ahead);
     return "";
 }
 

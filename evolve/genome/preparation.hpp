@@ -64,9 +64,9 @@ struct Preparation {
     std::int64_t sequence_rows = 0;
     /// What to do with a missing cell: as the rows were treated that the network learnt from.
     MissingValues missing_values = MissingValues::error;
-    /// Rows after the one that a network sees, of which it tells: of forecasts. 0: of that row, and
-    /// in files of the first format.
-    std::int64_t ahead = 0;
+    /// Rows after the one that a network sees, of which it tells: of forecasts. 0: of that row.
+    /// None: a file of the first format does not say.
+    std::optional<std::int64_t> ahead = 0;
     /// Outputs are logits of shares: what is scaled is logistic(output). Never with classes.
     bool logits = false;
 
@@ -100,7 +100,8 @@ struct Preparation {
 [[nodiscard]] std::string classes_text(std::span<const std::string> names, std::size_t outputs);
 
 /// The first thing in which two preparations for equally many inputs and outputs mean other data:
-/// names, classes or sequences; empty when they differ in constants at most.
+/// names, classes, sequences or rows ahead; empty when they differ in constants at most. Rows ahead
+/// that one does not say go with any.
 [[nodiscard]] std::string other_meaning(const Preparation& first, const Preparation& second);
 
 /// As a section of a .cmb file.

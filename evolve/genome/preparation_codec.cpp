@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_read.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
@@ -10,7 +11,8 @@
 namespace cambrian::evolve {
 namespace {
 
-/// 2: texts of labels, what to do with missing cells, forecasts. What has none is written as 1.
+/// 1: does not say how many rows ahead it tells; what was read so stays so.
+/// 2: texts of labels, what to do with missing cells, rows ahead.
 /// 3: logits, whose preparations alone are written so.
 constexpr std::uint32_t preparation_format = 3;
 constexpr std::uint32_t second_format = 2;
@@ -30,11 +32,17 @@ void read(ArchiveReader& reader, Scaling& scaling) {
     reader.read(scaling.scale);
 }
 
+/// Whether it has what the first format does not know, beside the rows ahead.
+bool has_additions(const Preparation& preparation) {
+    return preparation.logits || !preparation.labels.empty() ||
+           preparation.missing_values != MissingValues::error;
+}
+
 /// What is missing is a byte, and where constants stand for it one for each input.
 void write_additions(ArchiveWriter& writer, const Preparation& preparation) {
     writer.write(static_cast<std::uint64_t>(preparation.labels.size()));
     for (const std::string& label : preparation.labels) writer.write(label);
-    writer.write(preparation.ahead);
+    writer.write(*preparation.ahead);
     writer.write(static_cast<std::uint8_t>(preparation.missing_values));
     for (const PreparedInput& input : preparation.inputs)
         if (input.fill) writer.write(*input.fill);
@@ -43,7 +51,7 @@ void write_additions(ArchiveWriter& writer, const Preparation& preparation) {
 void read_additions(ArchiveReader& reader, Preparation& preparation) {
     preparation.labels.resize(reader.read_count(smallest_label));
     for (std::string& label : preparation.labels) reader.read(label);
-    reader.read(preparation.ahead);
+    reader.read(preparation.ahead.emplace());
     std::uint8_t missing = 0;
     reader.read(missing);
     if (missing >= missing_values_names.size())
@@ -82,10 +90,10 @@ const nlohmann::json& list(const nlohmann::json& json, const char* key) {
 }  // namespace
 
 std::vector<std::byte> encode(const Preparation& preparation) {
-    const bool first = preparation.labels.empty() && preparation.ahead == 0 &&
-                       preparation.missing_values == MissingValues::error;
-    const std::uint32_t format =
-        preparation.logits ? preparation_format : (first ? first_format : second_format);
+    CAMBRIAN_EXPECT(preparation.ahead || !has_additions(preparation));
+    const std::uint32_t format = preparation.logits  ? preparation_format
+                                 : preparation.ahead ? second_format
+                                                     : first_format;
     ArchiveWriter writer;
     writer.write(format);
     writer.write(static_cast<std::uint64_t>(preparation.inputs.size()));
@@ -125,6 +133,7 @@ Preparation decode_preparation(std::span<const std::byte> bytes, std::string_vie
     reader.read(preparation.classes);
     reader.read(preparation.sequence_rows);
     if (found > first_format) read_additions(reader, preparation);
+    if (found == first_format) preparation.ahead.reset();
     preparation.logits = found > second_format;
     reader.finish();
     return preparation;
@@ -151,7 +160,7 @@ nlohmann::ordered_json to_json(const Preparation& preparation) {
               {"classes", preparation.classes},
               {"sequence_rows", preparation.sequence_rows}};
     if (!preparation.labels.empty()) json["labels"] = preparation.labels;
-    if (preparation.ahead > 0) json["ahead"] = preparation.ahead;
+    if (preparation.ahead) json["ahead"] = *preparation.ahead;
     if (preparation.logits) json["logits"] = true;
     if (preparation.missing_values != MissingValues::error)
         json["missing_values"] =
@@ -182,8 +191,11 @@ Preparation preparation_from_json(const nlohmann::json& json) {
         preparation.missing_values = static_cast<MissingValues>(
             json_read::choice(json.at("missing_values"), "missing_values", missing_values_names));
     preparation.sequence_rows = count(json, "sequence_rows");
-    if (json.contains("ahead")) preparation.ahead = count(json, "ahead");
     if (json.contains("logits")) preparation.logits = json.at("logits").get<bool>();
+    if (json.contains("ahead"))
+        preparation.ahead = count(json, "ahead");
+    else if (!has_additions(preparation))  // Else 0, which was once left out.
+        preparation.ahead.reset();
     return preparation;
 }
 

@@ -349,7 +349,7 @@ std::string preparation_note(const NamedNetwork& network, const evolve::Task& ta
     // The rows of a task are complete when a network sees them.
     given->missing_values = own->missing_values;
     // Older formats did not know these.
-    if (own->ahead == 0) given->ahead = 0;
+    if (!own->ahead) given->ahead.reset();
     if (!own->logits) given->logits = false;
     if (own->labels.empty() && !given->labels.empty() &&
         numbers_of(given->labels) == own->classes) {
@@ -363,8 +363,8 @@ std::string preparation_note(const NamedNetwork& network, const evolve::Task& ta
     if (const std::string why = evolve::other_meaning(*own, *given); !why.empty())
         throw ConfigError(
             fmt::format("{} is a network for other data ({}) give it the columns, in the order, "
-                        "and the classes "
-                        "that it has learnt with ('cambrian inspect' lists them)",
+                        "the classes and the rows ahead that it has learnt with ('cambrian "
+                        "inspect' lists them)",
                         network.path, why));
     return fmt::format(
         "{} has learnt with other constants of scaling than those of this task's training rows: it "

@@ -127,6 +127,14 @@ std::optional<evolve::Preparation> child_preparation(const NamedNetwork& fitter,
                                                      const NamedNetwork& other, std::string& note) {
     std::optional<evolve::Preparation> own = fitter.file.preparation;
     std::optional<evolve::Preparation> others = other.file.preparation;
+    if (own && others && own->ahead.has_value() != others->ahead.has_value()) {
+        const auto& [silent, telling] =
+            own->ahead ? std::pair(other.path, fitter.path) : std::pair(fitter.path, other.path);
+        note +=
+            fmt::format("{} does not say how many rows ahead it tells: the child's are as in {}\n",
+                        silent, telling);
+        own->ahead = others->ahead = own->ahead ? own->ahead : others->ahead;
+    }
     if (own && others && own->logits != others->logits) {
         note += fmt::format(
             "outputs are logits of shares in {} alone, or the other is of an older version: the "
@@ -168,9 +176,8 @@ std::string preparation_text(const evolve::Preparation& preparation) {
     else if (!classes.empty())
         text += fmt::format("  classes     {} from {} to {}\n", classes.size(), classes.front(),
                             classes.back());
-    if (preparation.ahead > 0)
-        text += fmt::format("  forecasts   of {} row{} later\n", preparation.ahead,
-                            preparation.ahead == 1 ? "" : "s");
+    if (const std::int64_t ahead = preparation.ahead.value_or(0); ahead > 0)
+        text += fmt::format("  forecasts   of {} row{} later\n", ahead, ahead == 1 ? "" : "s");
     if (preparation.missing_values != MissingValues::error)
         text +=
             fmt::format("  missing     {}{}\n",

@@ -164,8 +164,9 @@ OnnxModel onnx_model(const std::string& source, const distributed::NetworkFile& 
     const Blueprint& blueprint = file.genome.blueprint;
     const Network network(blueprint);
     // Rows that nothing prepares are those of --raw.
-    const evolve::Preparation* const preparation =
-        given && *given != evolve::plain_preparation(blueprint) ? &*given : nullptr;
+    evolve::Preparation plain = evolve::plain_preparation(blueprint);
+    if (given && !given->ahead) plain.ahead.reset();
+    const evolve::Preparation* const preparation = given && *given != plain ? &*given : nullptr;
     const std::int64_t shown = preparation == nullptr ? 1 : shown_steps(file, *preparation);
     const auto [graph, steps] = network_graph(network, shown);
     check_sayable(source, graph, blueprint);

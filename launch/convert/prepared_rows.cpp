@@ -146,10 +146,9 @@ AnswerTable answer_table(const evolve::Answers& answers, const evolve::Preparati
     AnswerTable table;
     const std::vector<std::string> classes = preparation.class_names();
     const std::size_t width = classes.empty() ? preparation.outputs.size() : classes.size();
+    const std::int64_t ahead = preparation.ahead.value_or(0);
     if (!classes.empty())
-        table.columns = {
-            preparation.ahead == 0 ? "class" : fmt::format("class(t+{})", preparation.ahead),
-            "probability"};
+        table.columns = {ahead == 0 ? "class" : fmt::format("class(t+{})", ahead), "probability"};
     for (std::size_t i = 0; i < width; ++i)
         table.columns.push_back(classes.empty() ? preparation.answer_name(i)
                                                 : fmt::format("p({})", classes[i]));

@@ -141,16 +141,37 @@ TEST_F(Universal, BlocksAddToWhatEntersThemOrDoNot) {
 }
 
 TEST_F(Universal, GroupsOfAConvolutionFollowFromItsInput) {
-    const auto found =
-        layers(plan({{"a.weight", {6, 2, 3}}, {"b.weight", {4, 6, 1}}},
-                    {.fields = {"activation=relu", "stride=1", "padding=0"}, .input = {4, 9}}));
+    const auto found = layers(plan(
+        {{"a.weight", {6, 2, 3}}, {"b.weight", {4, 6, 1}}},
+        {.fields = {"activation=relu", "stride=1", "padding=0", "dilation=1"}, .input = {4, 9}}));
     EXPECT_EQ(found[0]["groups"], 2);
     EXPECT_EQ(found[1]["groups"], 1);
 }
 
+TEST_F(Universal, NothingIsChosenThatShapesDoNotTell) {
+    EXPECT_THAT(
+        [&] {
+            static_cast<void>(plan({{"a.weight", {6, 2, 3}}},
+                                   {.fields = {"stride=1", "padding=0"}, .input = {2, 9}}));
+        },
+        ThrowsMessage<InputError>(HasSubstr("--with dilation=1")));
+    const std::map<std::string, Shape> norms{{"layer_norm.weight", {4}}, {"x.weight", {2, 4}}};
+    const UniversalPlan taken = plan(norms, {.fields = {"epsilon=1e-5"}});
+    EXPECT_EQ(layers(taken)[0]["type"], "rms_norm");
+    EXPECT_THAT(taken.plan.notes, ElementsAre(HasSubstr("--with MODULE.type=layer_norm")));
+    const UniversalPlan told =
+        plan(norms, {.fields = {"epsilon=1e-5", "layer_norm.type=layer_norm"}});
+    EXPECT_EQ(layers(told)[0]["type"], "layer_norm");
+    EXPECT_THAT(told.plan.notes, testing::IsEmpty());
+    const UniversalPlan known =
+        plan({{"a_norm.weight", {4}}, {"b_norm.weight", {4}}, {"x.weight", {2, 4}}},
+             {.fields = {"epsilon=1e-5", "a_norm.type=rms_norm"}});
+    EXPECT_THAT(known.plan.notes, ElementsAre(testing::StartsWith("b_norm is taken for rms_norm")));
+}
+
 TEST_F(Universal, TensorsWithoutANumberAreRefused) {
     const std::vector<std::string> attention{"heads=2", "causal=false", "rope_base=0"};
-    const std::vector<std::string> convolution{"stride=1", "padding=0"};
+    const std::vector<std::string> convolution{"stride=1", "padding=0", "dilation=1"};
     const auto refused = [&](const std::map<std::string, Shape>& shapes,
                              const UniversalOptions& options, const std::string& text) {
         EXPECT_THAT(
@@ -172,9 +193,10 @@ TEST_F(Universal, WhatIsMeasuredIsNoField) {
         EXPECT_THAT([&] { static_cast<void>(plan(shapes, options)); },
                     ThrowsMessage<ConfigError>(HasSubstr(text)));
     };
-    refused({{"c.weight", {8, 2, 3}}},
-            {.fields = {"stride=1", "padding=0", "c.group_channels=0"}, .input = {2, 5}},
-            "group_channels");
+    refused(
+        {{"c.weight", {8, 2, 3}}},
+        {.fields = {"stride=1", "padding=0", "dilation=1", "c.group_channels=0"}, .input = {2, 5}},
+        "group_channels");
     refused({{"a.q_proj.weight", {8, 8}},
              {"a.k_proj.weight", {8, 8}},
              {"a.v_proj.weight", {8, 8}},

@@ -68,7 +68,8 @@ TEST(NeuronTurns, KeepPlasticNeuronsApart) {
     Neurons layer = example();
     layer.plastic = true;
     layer.connections[0].plastic = true;
-    for (const auto& [first, second, joins] : NeuronTurns(layer, NeuronPlan(layer)).turns())
+    const NeuronTurns turns(layer, NeuronPlan(layer));
+    for (const auto& [first, second, joins] : turns.turns())
         EXPECT_TRUE((first != 1 || second == none) && second != 1);
 }
 

@@ -144,6 +144,11 @@ TEST(Tokenizer, SpacesBecomeVisibleAsInSentencePiece) {
     const Tokenizer replaced(definition);
     EXPECT_THAT(tokens(replaced, "a b"), ElementsAre(mark + "a", mark, "b"));
     EXPECT_EQ(replaced.decode(replaced.encode(" a b")), " a b");
+    StreamDecoder continued(replaced, SpecialTokens::leave_out, Before::text);
+    for (int text = 0; text < 2; ++text) {
+        EXPECT_EQ(continued.add(12), " a") << "what is before it is no start";
+        EXPECT_EQ(continued.finish(), "");
+    }
 
     definition.normalizers = {};
     definition.decoders = {MetaspaceDecoder{}};

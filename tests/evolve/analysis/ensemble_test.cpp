@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -97,6 +98,27 @@ TEST(ComplementaryPairs, AreSortedByCoverageThenByOverlap) {
     expect(4, 0, 3, 0.5, 0.0, 0.0);
     expect(5, 1, 3, 0.5, 0.0, 0.0);
     EXPECT_EQ(complementary_pairs(right, 0.75).size(), 4U);
+}
+
+TEST(ComplementaryPairs, AFewAreTheFirstOfAll) {
+    // Many equal ones, so that only the order of the networks decides.
+    std::vector<std::vector<std::uint8_t>> right;
+    for (std::uint32_t network = 0; network < 40; ++network) {
+        right.emplace_back();
+        for (std::uint32_t row = 0; row < 6; ++row)
+            right.back().push_back((network * 2654435761U >> (8U + row)) % 2U != 0 ? 1 : 0);
+    }
+    const std::vector<ComplementaryPair> all = complementary_pairs(right);
+    ASSERT_EQ(all.size(), 780U);
+    for (const std::size_t max_pairs : {1U, 5U, 300U, 780U, 1000U}) {
+        const std::vector<ComplementaryPair> few = complementary_pairs(right, 0.0, max_pairs);
+        ASSERT_EQ(few.size(), std::min<std::size_t>(max_pairs, all.size()));
+        EXPECT_LE(few.capacity(), 2 * max_pairs) << "more than these are kept";
+        for (std::size_t i = 0; i < few.size(); ++i) {
+            EXPECT_EQ(few[i].first, all[i].first) << i << " of " << max_pairs;
+            EXPECT_EQ(few[i].second, all[i].second) << i << " of " << max_pairs;
+        }
+    }
 }
 
 }  // namespace

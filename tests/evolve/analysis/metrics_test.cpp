@@ -94,6 +94,17 @@ TEST(Numbers, TheR2OfSeveralColumnsIsTheirMean) {
     EXPECT_FALSE(metric("r2").of(flat, {.values = {3, 3}, .chosen = {}}));
 }
 
+TEST(Numbers, TheR2OfAColumnThatNeverChangesIsNotKnown) {
+    // The mean of ten times .1 is another number.
+    const Truth flat{
+        .classes = false, .width = 1, .targets = std::vector<double>(10, .1), .labels = {}};
+    EXPECT_FALSE(metric("r2").of(flat, {.values = std::vector<double>(10, .2), .chosen = {}}));
+    // Nor is that of a row with such a column.
+    Truth beside{.classes = false, .width = 2, .targets = {}, .labels = {}};
+    for (int i = 0; i < 10; ++i) beside.targets.insert(beside.targets.end(), {1.0 * i, .1});
+    EXPECT_FALSE(metric("r2").of(beside, {.values = beside.targets, .chosen = {}}));
+}
+
 TEST(Numbers, DeviationsFallIntoBucketsWithTheirUpperEnds) {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const Truth truth{.classes = false, .width = 1, .targets = {4, 8, 2, 2, 0, 1, 1}, .labels = {}};

@@ -52,9 +52,9 @@ TEST(Preparation, ReadsBackAsItWasWritten) {
     EXPECT_EQ(preparation_from_json(nlohmann::json::parse(to_json(preparation).dump())),
               preparation);
     Preparation shares = plain_preparation(widths(1, 2));
-    const std::size_t before = encode(shares).size();
+    const std::vector<std::byte> before = encode(shares);
     shares.logits = true;
-    EXPECT_GT(encode(shares).size(), before);
+    EXPECT_NE(encode(shares), before);
     EXPECT_EQ(decode_preparation(encode(shares), "file"), shares);
     EXPECT_EQ(preparation_from_json(nlohmann::json::parse(to_json(shares).dump())), shares);
     EXPECT_NE(other_meaning(shares, plain_preparation(widths(1, 2))), "");
@@ -67,10 +67,39 @@ TEST(Preparation, ReadsBackAsItWasWritten) {
     }
 }
 
-TEST(Preparation, KeepsTheBytesOfTheFirstFormatWhereNothingIsNew) {
-    EXPECT_EQ(encode(sample())[1], std::byte{1});
+TEST(Preparation, ForecastsOfOtherRowsMeanOtherData) {
+    Preparation next = plain_preparation(widths(1, 2));
+    Preparation later = next;
+    next.ahead = 1;
+    later.ahead = 5;
+    EXPECT_EQ(other_meaning(next, later), "the one answers for t+1 and the other for t+5");
+    EXPECT_EQ(other_meaning(next, next), "");
+    next.ahead = 0;
+    EXPECT_EQ(other_meaning(next, later), "the one answers for t+0 and the other for t+5");
+    next.ahead.reset();  // Of a file of the first format it may be anything.
+    EXPECT_EQ(other_meaning(next, later), "");
+    EXPECT_EQ(other_meaning(later, next), "");
+}
+
+TEST(Preparation, OfTheFirstFormatDoesNotSayHowFarItForecasts) {
+    Preparation first = sample();
+    first.ahead.reset();
+    EXPECT_EQ(encode(first)[1], std::byte{1});
+    EXPECT_EQ(encode(sample())[1], std::byte{2});
     EXPECT_EQ(encode(labelled())[1], std::byte{2});
-    EXPECT_EQ(to_json(sample()).count("labels"), 0U);
+    EXPECT_EQ(decode_preparation(encode(first), "file"), first);
+    nlohmann::json json = nlohmann::json::parse(to_json(first).dump());
+    EXPECT_FALSE(json.contains("labels"));
+    EXPECT_FALSE(json.contains("ahead"));
+    EXPECT_EQ(preparation_from_json(json), first);
+    EXPECT_EQ(preparation_fault(first, widths(2, 3)), "");
+    EXPECT_EQ(first.answer_name(0), "y");
+    // Who knew labels, fills or logits knew 0, and left it out.
+    json["logits"] = true;
+    EXPECT_EQ(preparation_from_json(json).ahead, 0);
+    json.erase("logits");
+    json["missing_values"] = "drop";
+    EXPECT_EQ(preparation_from_json(json).ahead, 0);
 }
 
 TEST(Preparation, HasTheBitsOfTheTaskThatPrepared) {
@@ -162,6 +191,9 @@ void expect_input_errors(const std::vector<std::byte>& good) {
 }
 
 TEST(Preparation, DamagedBytesAreInputErrors) {
+    Preparation first = sample();
+    first.ahead.reset();
+    expect_input_errors(encode(first));
     expect_input_errors(encode(sample()));
     expect_input_errors(encode(labelled()));
 }
@@ -179,7 +211,9 @@ TEST(Preparation, OddJsonIsRefused) {
              {"/outputs/0/current", nullptr},
              {"/classes", {1, "2"}},
              {"/sequence_rows", -1},
-             {"/sequence_rows", 1.5}}) {
+             {"/sequence_rows", 1.5},
+             {"/ahead", -1},
+             {"/ahead", nullptr}}) {
         nlohmann::json bad = good;
         bad[nlohmann::json::json_pointer(pointer)] = value;
         EXPECT_ANY_THROW((void)preparation_from_json(bad)) << pointer << ' ' << value;

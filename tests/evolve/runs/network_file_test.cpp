@@ -168,7 +168,8 @@ TEST(NetworkFile, WhatAnOlderVersionWroteIsRead) {
         .inputs = {{.column = "p", .scaling = {}, .factor = 0.0625},
                    {.column = "q", .scaling = {}, .factor = 0.0625}},
         .outputs = {{.name = "label=1"}, {.name = "label=2"}, {.name = "label=5"}},
-        .classes = {1, 2, 5}};
+        .classes = {1, 2, 5},
+        .ahead = std::nullopt};
     EXPECT_EQ(second.preparation, expected);
     EXPECT_EQ(second.genome.weights.size(), 9U);
 }
