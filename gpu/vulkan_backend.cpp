@@ -1,8 +1,11 @@
 #include "cambrian/gpu/vulkan_backend.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "cambrian/engine/backend/backend.hpp"
@@ -34,6 +37,14 @@ std::int64_t memory_limit(const VulkanOptions& options, const vulkan::DeviceLimi
                                     : limits.memory_bytes - limits.memory_bytes / 16;
 }
 
+void require_math(Math math, const vulkan::DeviceLimits& limits) {
+    const std::string_view fault = math == Math::strict ? limits.strict_fault() : "";
+    if (!fault.empty())
+        throw DeviceError(fmt::format(
+            "{} has no strict math ({}) set engine.math to fast, or engine.device to another",
+            limits.device_name, fault));
+}
+
 class VulkanBackend : public Backend {
   public:
     explicit VulkanBackend(const VulkanOptions& options)
@@ -60,7 +71,9 @@ class VulkanBackend : public Backend {
                      .max_turns = options.max_turns,
                      .matmul_tile = options.matmul_tile,
                      .row_team = options.row_team},
-          inheritance_(resources_) {}
+          inheritance_(resources_) {
+        require_math(options.math, device_.limits());
+    }
 
     [[nodiscard]] ThreadPool& threads() override { return transfer_.threads(); }
     std::unique_ptr<Program> compile(const Graph& graph) override {

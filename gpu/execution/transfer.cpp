@@ -263,6 +263,8 @@ vulkan::Ticket Transfer::submit(std::span<const VkCommandBuffer> commands,
     }
     all.insert(all.end(), commands.begin(), commands.end());
     if (all.empty()) {
+        // What was to be written is gone: pieces that were filled for it are free again.
+        mark_pending(device_.last());
         return device_.last();
     }
     const vulkan::Ticket ticket = device_.submit(all, queue_, before);

@@ -37,6 +37,13 @@ struct DeviceLimits {
     /// Subgroups multiply matrices of f16, 16 by 16 by 16, and add in f32.
     bool cooperative_matrix = false;
     FloatControls float_controls;
+    /// Why kernels may have other bits than those of other devices, or an empty text. The known
+    /// drivers name no subnormals, and keep them.
+    [[nodiscard]] std::string_view strict_fault() const {
+        if (known_driver) return "";
+        if (!float_controls.keep_subnormals) return "its driver may take subnormal numbers for 0";
+        return float_controls.round_to_nearest_even ? "" : "its driver may round otherwise";
+    }
     std::string device_name;
     std::string driver;  ///< Name and version.
     std::string uuid;

@@ -139,7 +139,8 @@ void fill_limits(PhysicalDevice& device, const Properties& properties, bool time
     limits.timestamp_nanoseconds = timestamps ? static_cast<double>(core.timestampPeriod) : 0.0;
     limits.software = device.info.software();
     limits.float16 = device.optional.float16;
-    limits.known_driver = limits.software || device.info.name.starts_with("NVIDIA");
+    limits.known_driver = properties.driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE ||
+                          properties.driver.driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY;
     // The kernel's lanes are those of a subgroup of 32.
     limits.cooperative_matrix =
         device.optional.cooperative_matrix && limits.subgroup_width == cooperative_lanes;

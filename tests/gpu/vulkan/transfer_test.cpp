@@ -50,6 +50,25 @@ TEST_F(TransferTest, NewBuffersHoldZeros) {
     EXPECT_THAT(reals(*clean), Each(0.0F));
 }
 
+TEST_F(TransferTest, WhatABufferThatIsGoneWasToHoldTakesNoRoom) {
+    VulkanOptions options = test_vulkan_options();
+    options.poison = false;  // It would send at once what is written below.
+    const auto backend = make_vulkan_backend(options);
+    const auto kept = backend->allocate(ValueType::real, 3);
+    std::vector<float> values(3);
+    backend->download(*kept, 0, std::span(values));
+    {
+        // As much as an upload holds before it sends some of it.
+        const std::vector<float> many(std::size_t{16} << 20U, 1.0F);
+        const auto gone = backend->allocate(ValueType::real, std::ssize(many));
+        backend->upload(*gone, 0, std::span(many));
+    }
+    const std::vector<float> expected{1.0F, 2.0F, 3.0F};
+    backend->upload(*kept, 0, std::span(expected));
+    backend->download(*kept, 0, std::span(values));
+    EXPECT_EQ(values, expected);
+}
+
 TEST_F(TransferTest, ConvertsEveryTypeBothWaysInOddRanges) {
     const auto real = backend_->allocate(ValueType::real, 11);
     const auto integer = backend_->allocate(ValueType::integer, 11);

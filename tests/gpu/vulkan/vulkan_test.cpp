@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/gpu/vulkan/device.hpp"
 #include "cambrian/gpu/vulkan/instance.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 
@@ -35,6 +36,18 @@ TEST(VulkanDeviceList, DescribesTheTestDevice) {
     EXPECT_FALSE(device.driver.empty());
     EXPECT_GT(device.memory, 0);
     EXPECT_EQ(device.missing, "");
+}
+
+TEST(VulkanLimits, StrictMathIsForDriversThatKeepBits) {
+    vulkan::DeviceLimits limits;
+    EXPECT_NE(limits.strict_fault(), "");
+    limits.float_controls.keep_subnormals = true;
+    EXPECT_NE(limits.strict_fault(), "") << "it may round otherwise";
+    limits.float_controls.round_to_nearest_even = true;
+    EXPECT_EQ(limits.strict_fault(), "");
+    limits.float_controls = {};
+    limits.known_driver = true;
+    EXPECT_EQ(limits.strict_fault(), "") << "tests have seen it keep them";
 }
 
 TEST(VulkanDeviceList, HasSoftwareDevicesLastAndIndicesInOrder) {
