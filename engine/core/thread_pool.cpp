@@ -218,12 +218,13 @@ struct ThreadPool::State {
         static_cast<void>(spin_until(may_spin, finished));
         std::unique_lock lock(mutex);
         std::erase(batches, &batch);
-        calls.fetch_sub(1, std::memory_order_release);
         if (!finished()) {
             sleeping.fetch_add(1);
             done.wait(lock, finished);
             sleeping.fetch_sub(1);
         }
+        // Its last helpers must see that there is another call.
+        calls.fetch_sub(1, std::memory_order_release);
     }
 
     int threads;

@@ -25,14 +25,21 @@ StopWords::StopWords(std::vector<std::string> words) : words_(std::move(words)) 
 std::string StopWords::add(std::string_view piece) {
     if (found_) return {};
     held_ += piece;
+    // The word that ends first, of several the longest: one that ends later may not be here yet.
     std::size_t end = std::string::npos;
+    std::size_t begin = 0;
     std::size_t kept = 0;
     for (const std::string& word : words_) {
-        end = std::min(end, held_.find(word));
         kept = std::max(kept, begun(held_, word));
+        const std::size_t at = held_.find(word);
+        if (at == std::string::npos) continue;
+        if (std::pair(at + word.size(), at) < std::pair(end, begin)) {
+            end = at + word.size();
+            begin = at;
+        }
     }
     found_ = end != std::string::npos;
-    std::string given = held_.substr(0, found_ ? end : held_.size() - kept);
+    std::string given = held_.substr(0, found_ ? begin : held_.size() - kept);
     held_.erase(0, found_ ? held_.size() : given.size());
     return given;
 }

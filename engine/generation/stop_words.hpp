@@ -6,8 +6,8 @@
 
 namespace cambrian {
 
-/// Finds the first of some words in a text that comes piece by piece, wherever pieces begin and
-/// end.
+/// Finds the first of some words to end in a text that comes piece by piece, wherever pieces begin
+/// and end.
 class StopWords {
   public:
     /// Throws ConfigError for an empty word, which every text has.

@@ -237,7 +237,10 @@ void Neurons::resolve(const Shape& input) {
     require_no_fault(name, fault());
     check_ends(*this);
     check_distinct(*this);
-    if (NeuronPlan(*this).state_words > 0) resolve_whole_row(name, "in", in, input);
+    const std::int64_t words = NeuronPlan(*this).state_words;
+    // A connection may ask for thousands of them: files are not trusted.
+    require_no_fault(name, words > largest_count ? "its state has 16777216 numbers at most" : "");
+    if (words > 0) resolve_whole_row(name, "in", in, input);
 }
 
 Shape Neurons::output_shape(const Shape& input) const {

@@ -104,7 +104,9 @@ class NumberReader {
 /// Why a text is refused, and what to do.
 std::string_view remedy_of_text(bool target, CsvUse use) {
     if (!use.config) return "correct it, or remove the row";
-    if (target) return "correct it, or, if these are labels, say that the targets are classes";
+    if (target)
+        return "correct it, or, if these are labels, say that the targets are classes (\"mode\": "
+               "\"classification\" of a table, \"classes\": true of a source csv)";
     return "correct it, or list the other columns as \"inputs\"";
 }
 

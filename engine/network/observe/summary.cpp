@@ -89,8 +89,7 @@ Graph one_row(const AnyLayer& layer, const Shape& row) {
     Graph graph;
     std::vector<std::int64_t> extents{1, 1};
     extents.insert(extents.end(), row.extents().begin(), row.extents().end());
-    const Var x = graph.input("x", takes_ids(layer) ? ValueType::integer : ValueType::real,
-                              Shape(std::span<const std::int64_t>(extents)));
+    const Var x = graph.input("x", ValueType::real, Shape(std::span<const std::int64_t>(extents)));
     std::vector<Var> parameters;
     for (const ParameterSpec& parameter : layer.parameters())
         parameters.push_back(graph.input(parameter.name, ValueType::real, parameter.shape));

@@ -229,6 +229,22 @@ TEST(GradientCheck, IdsStayIds) {
     EXPECT_GT(tensor(report, "slot.0.table").largest, 0.0);
 }
 
+TEST(GradientCheck, IdsStayIdsWhereverTheyAreRead) {
+    const char* beside =
+        R"({"layers": [{"type": "parallel", "combine": "grid_scatter", "branches": [
+        {"type": "dense", "out": 4}, {"type": "sequential", "layers": [
+            {"type": "embedding", "vocabulary": 2, "features": 3}]}]}, {"type": "dense"}]})";
+    const char* behind = R"({"layers": [{"type": "dropout"},
+        {"type": "embedding", "vocabulary": 2, "features": 3}, {"type": "dense"}]})";
+    for (const char* text : {beside, behind}) {
+        const Network network = network_of(text, 1);
+        ASSERT_NE(id_reader(network.blueprint()), nullptr) << text;
+        EXPECT_EQ(id_reader(network.blueprint())->vocabulary, 2) << text;
+        for (std::uint64_t seed = 1; seed < 4; ++seed)
+            EXPECT_TRUE(checked(network, network, {.batch = 6, .seed = seed}).passed()) << text;
+    }
+}
+
 TEST(GradientCheck, SamplesAreAsManyAsAsked) {
     const Network network =
         network_of(R"({"layers": [{"type": "dense", "out": 40}, {"type": "dense"}]})");

@@ -25,6 +25,7 @@ std::string given(std::vector<std::string> words, std::string_view text, std::si
 TEST(StopWords, EndATextBeforeTheFirstWhereverPiecesEnd) {
     for (std::size_t size = 1; size < 12; ++size) {
         EXPECT_EQ(given({"end", "nd of"}, "the end of it", size, true), "the ");
+        EXPECT_EQ(given({"abc", "b"}, "abc", size, true), "a");
         EXPECT_EQ(given({"\n\n"}, "a\nb\n\nc", size, true), "a\nb");
         EXPECT_EQ(given({"aab"}, "aaaab", size, true), "aa");
         EXPECT_EQ(given({"aab"}, "aaaa", size, false), "aaaa");

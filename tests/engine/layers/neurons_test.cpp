@@ -359,5 +359,14 @@ TEST(Neurons, RefuseWhatIsNoGraph) {
     EXPECT_NO_THROW(refusal({{.source = 2, .target = 0, .delay = 1}})());
 }
 
+TEST(Neurons, RefuseAStateThatAFewConnectionsMakeHuge) {
+    Neurons layer{.in = 4097, .out = 1, .neurons = {}, .connections = {}};
+    for (std::int64_t source = 0; source < layer.in; ++source)
+        layer.connections.push_back(
+            {.source = source, .target = 0, .delay = Neurons::longest_delay});
+    EXPECT_THAT([&] { Neurons(layer).resolve({layer.in}); },
+                ThrowsMessage<ShapeError>(HasSubstr("its state has 16777216 numbers at most")));
+}
+
 }  // namespace neurons_test
 }  // namespace cambrian

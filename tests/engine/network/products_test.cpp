@@ -32,6 +32,19 @@ TEST(Products, AreThoseOfMatricesAndKernels) {
               20 + 12 + 6);
 }
 
+TEST(Products, OfContainersThatReadIdsAreCounted) {
+    EXPECT_EQ(products_in(R"({"layers": [{"type": "parallel", "combine": "grid_scatter",
+                  "branches": [{"type": "dense", "out": 4}, {"type": "sequential", "layers": [
+                      {"type": "embedding", "vocabulary": 2, "features": 3}]}]},
+                  {"type": "dense"}]})",
+                          2, 1),
+              2 * 4 + (4 + 2 * 3));
+    EXPECT_EQ(products_in(R"({"layers": [{"type": "residual", "layers": [
+                  {"type": "embedding", "vocabulary": 2, "features": 1}]}, {"type": "dense"}]})",
+                          3, 2),
+              3 * 2);
+}
+
 TEST(Products, DoNotCountWhatIsDisabledButWhatLinksProject) {
     const char* network = R"({"layers": [{"type": "dense", "out": 4}, {"type": "dense", "out": 4,
         "enabled": false}, {"type": "dense"}], "links": [{"from": "input", "to": "head"}]})";
