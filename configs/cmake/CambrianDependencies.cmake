@@ -3,8 +3,13 @@ include_guard()
 
 function(cambrian_require target package)
   if(NOT TARGET ${target})
-    message(FATAL_ERROR "${target} was not found (it is needed to build cambrian): "
-                        "install the package ${package}, or run ./launch/run --packages-only")
+    # An installed package reads this file, too, which has no launch/packages.
+    set(or_all "")
+    if(EXISTS "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../launch/packages")
+      set(or_all ", or run ./launch/packages for all of them")
+    endif()
+    message(FATAL_ERROR "${target} was not found (it is needed to build with cambrian): "
+                        "install the package ${package}${or_all}")
   endif()
 endfunction()
 

@@ -65,8 +65,8 @@ struct SpeciesSettings {
         Field{"target", &SpeciesSettings::target, FieldRange{0.0, 1e6},
               "Species that the threshold moves towards; 0: it stays as it is."},
         Field{"threshold_change", &SpeciesSettings::threshold_change, FieldRange{0.0, 10.0},
-              "By which share the threshold grows after a generation with more species than the "
-              "target, and shrinks after one with fewer."},
+              "After a generation with more species than the target the threshold is times 1 + "
+              "this, after one with fewer it is divided by as much."},
         Field{"matching", &SpeciesSettings::matching,
               "Of several species within the threshold a child joins the first (the oldest) or the "
               "nearest."},

@@ -22,6 +22,11 @@ void append(Schema::Keys& keys, const Json& holder) {
         for (const Json& name : *found) keys.required.push_back(name.get<std::string>());
 }
 
+/// Whether a key is one of a list of sections.
+bool is_repeated(const SchemaKey& entry) {
+    return entry.key.find("[]") != std::string::npos;
+}
+
 std::string range_text(const Json& node) {
     std::vector<std::string> parts;
     const auto add = [&](const char* key, const char* words) {
@@ -155,12 +160,46 @@ std::optional<SchemaKey> Schema::key_of_alias(std::string_view alias,
             entry.key.substr(section.size()).starts_with('.'))
             return entry;
         // What a list of sections repeats is meant last.
-        const auto is_repeated = [](const SchemaKey& key) {
-            return key.key.find("[]") != std::string::npos;
-        };
         if (!elsewhere || (is_repeated(*elsewhere) && !is_repeated(entry))) elsewhere = entry;
     }
     return elsewhere;
+}
+
+std::vector<SchemaKey> Schema::keys_called(const std::string& word,
+                                           const std::string& section) const {
+    std::vector<SchemaKey> found = all_keys();
+    const std::string own = section.empty() ? word : section + "." + word;
+    std::erase_if(found, [&](const SchemaKey& entry) {
+        // What holds the key is no place for it.
+        return section.starts_with(entry.key) ||
+               !same_word(entry.key.substr(entry.key.rfind('.') + 1), word);
+    });
+    std::ranges::stable_sort(found, {}, [&](const SchemaKey& entry) {
+        const int place = entry.key == own        ? 0
+                          : is_repeated(entry)    ? 3
+                          : entry.variant.empty() ? 1
+                                                  : 2;
+        return std::pair(place, std::ranges::count(entry.key, '.'));
+    });
+    return found;
+}
+
+std::optional<std::string> Schema::hint(const std::string& name, const std::string& section,
+                                        const std::optional<std::string>& near) const {
+    const std::vector<SchemaKey> same = keys_called(name, section);
+    const auto alias = key_of_alias(name, section);
+    const bool own_alias = alias && !section.empty() && alias->key.starts_with(section + ".");
+    // At the top a word is another key's sooner than it is misspelt.
+    const bool meant = section.empty() && !same.empty();
+    if (alias && (own_alias || !meant)) return fmt::format("Cambrian calls it {}", alias->named());
+    if (!meant) {
+        if (const auto advice = without_key(name)) return advice;
+        if (near) return fmt::format("did you mean {}?", *near);
+    }
+    const bool other_type =
+        !same.empty() && same.front().key == section + "." + name && !same.front().variant.empty();
+    if (same.empty() || other_type) return std::nullopt;
+    return fmt::format("did you mean {}?", same.front().named());
 }
 
 std::optional<std::string> Schema::without_key(std::string_view name) const {

@@ -25,6 +25,11 @@ struct SchemaKey {
     std::string variant;  ///< The task or layer type the key belongs to; empty for a common key.
     const Json* node = nullptr;
     bool section = false;  ///< Has keys of its own.
+
+    /// "genome.node_add_rate of type neat".
+    [[nodiscard]] std::string named() const {
+        return variant.empty() ? key : key + " of type " + variant;
+    }
 };
 
 /// The schema of configs: a subset of JSON Schema 2020-12, where `x-variants` names the keys of an
@@ -65,6 +70,17 @@ class Schema {
     /// it has one.
     [[nodiscard]] std::optional<SchemaKey> key_of_alias(std::string_view alias,
                                                         std::string_view section = "") const;
+    /// Keys of this word but what holds the section: the same key of other types first, then those
+    /// of every type, the outer ones before; those that a list of sections repeats last.
+    [[nodiscard]] std::vector<SchemaKey> keys_called(const std::string& word,
+                                                     const std::string& section) const;
+    /// What to try in place of a name that is no key of a section: another program's name for one
+    /// of its keys, then, at the top, a key of that word, another program's name for any key, what
+    /// is near, and a key of that word elsewhere. Nothing where only the type is another.
+    /// @param near the key that is spelt like it, where there is one.
+    [[nodiscard]] std::optional<std::string> hint(const std::string& name,
+                                                  const std::string& section,
+                                                  const std::optional<std::string>& near) const;
     /// What to do in place of a setting of another program that no key stands for; or nothing.
     [[nodiscard]] std::optional<std::string> without_key(std::string_view name) const;
 

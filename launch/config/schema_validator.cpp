@@ -23,11 +23,6 @@ std::string explained(const std::string& path) {
     return std::regex_replace(path, std::regex("\\[[0-9]+\\]"), "[]");
 }
 
-/// Which type of a section has a key, where only one does.
-std::string of_type(const SchemaKey& entry) {
-    return entry.variant.empty() ? "" : " of type " + entry.variant;
-}
-
 class Check {
   public:
     Check(const Schema& schema, const Origins& origins) : schema_(schema), origins_(origins) {}
@@ -170,41 +165,17 @@ class Check {
 
     [[nodiscard]] std::string suggestion(const std::vector<std::string>& names,
                                          const std::string& name, const std::string& path) const {
-        if (const auto alias = schema_.key_of_alias(name, explained(path)))
-            return fmt::format("Cambrian calls it {}{}", alias->key, of_type(*alias));
-        if (const auto advice = schema_.without_key(name)) return *advice;
-        if (const auto near = nearest(name, names))
-            return fmt::format("did you mean {}?", below(path, *near));
-        const std::vector<SchemaKey> same = keys_called(name, path);
+        const std::string section = explained(path);
+        auto near = nearest(name, names);
+        if (near) near = below(path, *near);
+        if (const auto hint = schema_.hint(name, section, near)) return *hint;
+        const std::vector<SchemaKey> same = schema_.keys_called(name, section);
         if (same.empty()) return "remove it, or see 'cambrian explain'";
-        if (same.front().key != below(explained(path), name) || same.front().variant.empty())
-            return fmt::format("did you mean {}{}?", same.front().key, of_type(same.front()));
         std::vector<std::string> types;
         for (const SchemaKey& entry : same)
             if (entry.key == same.front().key) types.push_back(entry.variant);
         return fmt::format("set {} to {}{}", type_above(path),
                            types.size() > 1 ? "one that has it: " : "", joined(types));
-    }
-
-    /// Keys of this word: the same of other types first, then those of every type, the outer ones
-    /// before; those that a list of sections repeats last.
-    [[nodiscard]] std::vector<SchemaKey> keys_called(const std::string& name,
-                                                     const std::string& path) const {
-        std::vector<SchemaKey> found = schema_.all_keys();
-        const std::string own = explained(path);
-        std::erase_if(found, [&](const SchemaKey& entry) {
-            // What holds the key is no place for it.
-            return own.starts_with(entry.key) ||
-                   !same_word(entry.key.substr(entry.key.rfind('.') + 1), name);
-        });
-        std::ranges::stable_sort(found, {}, [&](const SchemaKey& entry) {
-            const int place = entry.key == below(own, name)               ? 0
-                              : entry.key.find("[]") != std::string::npos ? 3
-                              : entry.variant.empty()                     ? 1
-                                                                          : 2;
-            return std::pair(place, std::ranges::count(entry.key, '.'));
-        });
-        return found;
     }
 
     /// The key of the type on which the keys of a section depend. Islands have that of all.

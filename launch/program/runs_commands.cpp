@@ -37,7 +37,8 @@ void CommandLine::add_evolve() {
     sub.add_option("CONFIG", evolve_.config, "The config file")->required();
     add_overrides(sub, evolve_.overrides);
     sub.add_flag("--continue", evolve_.proceed, "Go on from the newest checkpoint, if any");
-    sub.add_flag("--print-config", evolve_.print_config, "Print every setting, run nothing");
+    sub.add_flag("--print-config", evolve_.print_config,
+                 "Print every setting but what follows from others, run nothing");
     sub.add_flag("--dry-run", evolve_.dry_run,
                  "Print network, memory, shards and ranks, run nothing");
     sub.add_flag("-q,--quiet", evolve_.quiet, "Print only warnings and errors");
@@ -57,7 +58,8 @@ void CommandLine::add_resume() {
             });
     sub.add_option("RUN_DIRECTORY", resume_.config, "The directory of the run")->required();
     add_overrides(sub, resume_.overrides);
-    sub.add_flag("--print-config", resume_.print_config, "Print every setting, run nothing");
+    sub.add_flag("--print-config", resume_.print_config,
+                 "Print every setting but what follows from others, run nothing");
     sub.add_flag("--dry-run", resume_.dry_run,
                  "Print network, memory, shards and ranks, run nothing");
     sub.add_flag("-q,--quiet", resume_.quiet, "Print only warnings and errors");
@@ -74,7 +76,8 @@ void CommandLine::add_train() {
             [this] { return train_command(context_, train_); });
     sub.add_option("CONFIG", train_.config, "The config file")->required();
     add_overrides(sub, train_.overrides);
-    sub.add_flag("--print-config", train_.print_config, "Print every setting, run nothing");
+    sub.add_flag("--print-config", train_.print_config,
+                 "Print every setting but what follows from others, run nothing");
     sub.add_flag("--dry-run", train_.dry_run, "Print network, data and memory, run nothing");
     sub.add_flag("-q,--quiet", train_.quiet, "Print only warnings and errors");
     add_gpu_flags(sub, train_.dump, train_.profile);

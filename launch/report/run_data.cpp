@@ -125,9 +125,13 @@ std::vector<fs::path> runs_in(const fs::path& path) {
                 runs.push_back(entry.path());
     if (runs.empty())
         throw InputError(
-            fmt::format("there is no run in {} (no generations.csv is there or one folder below) "
-                        "name the directory of a run, or of trials",
-                        path.string()));
+            fs::exists(path / "epochs.csv")
+                ? fmt::format("{} is the directory of a training (reports are of evolutions and "
+                              "trials) see its epochs.csv, or name another directory",
+                              path.string())
+                : fmt::format("there is no run in {} (no generations.csv is there or one folder "
+                              "below) name the directory of an evolution, or of trials",
+                              path.string()));
     std::ranges::sort(runs, [](const fs::path& a, const fs::path& b) {
         const std::string left = a.filename();
         const std::string right = b.filename();

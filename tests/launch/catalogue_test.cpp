@@ -213,6 +213,13 @@ TEST(Program, ExplainsKeys) {
     EXPECT_THAT(wrong.err, HasSubstr("mutation.link_add_rate"));
     EXPECT_THAT(run({"explain", "genome.num_hidden"}).err,
                 HasSubstr("networks begin without hidden neurons"));
+    for (const auto& [word, key_of_it] : {std::pair{"seed", "run.seed?"},
+                                          {"lease_seconds", "distributed.lease_seconds?"},
+                                          {"weight_power", "mutation.weight_power?"}})
+        EXPECT_THAT(run({"explain", word}).err,
+                    HasSubstr(std::string("did you mean ") + key_of_it));
+    EXPECT_THAT(run({"explain", "run.stop.generations"}).out,
+                HasSubstr("default  none (100 without any criterion)"));
 }
 
 TEST(Program, ExplainsNames) {
@@ -223,7 +230,9 @@ TEST(Program, ExplainsNames) {
         EXPECT_THAT(list.out, HasSubstr(part));
     EXPECT_EQ(run({"explain", "lstm"}).out, run({"layers", "lstm"}).out);
     EXPECT_THAT(run({"explain", "cart_pole"}).out,
-                testing::AllOf(HasSubstr("cart_pole  (one of tasks)"), HasSubstr("episodes")));
+                testing::AllOf(HasSubstr("cart_pole  (one of tasks)"), HasSubstr("episodes"),
+                               HasSubstr(R"(default {"every":5,"episodes":100})")));
+    EXPECT_THAT(run({"explain", "external"}).out, HasSubstr(R"(default {"every":)"));
     EXPECT_THAT(run({"explain", "elite"}).out, HasSubstr("(one of strategies)"));
     EXPECT_THAT(run({"explain", "adamw"}).out, HasSubstr("(one of optimizers)"));
     // A source and a task have this name.

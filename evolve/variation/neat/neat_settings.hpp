@@ -35,7 +35,8 @@ struct ValueSettings {
         Field{"perturb_rate", &ValueSettings::perturb_rate, from_zero_to_one,
               "Per value of a child that differs: add noise."},
         Field{"power", &ValueSettings::power, FieldRange{0.0, 1e6},
-              "Of that noise: its standard deviation, or half its width where it is uniform."},
+              "Of the noise of perturb_rate: its standard deviation, or half its width where it is "
+              "uniform."},
         Field{"replace_rate", &ValueSettings::replace_rate, from_zero_to_one,
               "Per value of a child that differs: start afresh instead."},
         Field{"noise", &ValueSettings::noise, "Of changes and of fresh values."},

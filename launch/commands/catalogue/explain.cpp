@@ -84,22 +84,12 @@ std::string schema_key(const std::string& key) {
 
 [[noreturn]] void unknown_key(const Schema& schema, const std::vector<SchemaKey>& keys,
                               const std::string& key) {
-    std::string hint = "run 'cambrian explain' for the list";
     std::vector<std::string> names;
     for (const SchemaKey& entry : keys) names.push_back(entry.key);
     const std::string last = key.substr(key.rfind('.') + 1);
     const std::string section = last.size() < key.size() ? key.substr(0, key.rfind('.')) : "";
-    if (const auto alias = schema.key_of_alias(last, section)) {
-        hint = fmt::format("Cambrian calls it {}", alias->key);
-    } else if (const auto advice = schema.without_key(last)) {
-        hint = *advice;
-    } else if (const auto near = nearest(key, names)) {
-        hint = fmt::format("did you mean {}?", *near);
-    } else {
-        for (const std::string& name : names)
-            if (same_word(name.substr(name.rfind('.') + 1), last))
-                hint = fmt::format("did you mean {}?", name);
-    }
+    const std::string hint = schema.hint(last, section, nearest(key, names))
+                                 .value_or("run 'cambrian explain' for the list");
     throw ConfigError(
         fmt::format("{} is not a key of a config (none has that name) {}", key, hint));
 }

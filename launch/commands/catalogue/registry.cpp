@@ -16,17 +16,31 @@
 namespace cambrian::launch {
 namespace {
 
+/// What a key is where nobody sets it: of a section that is there anyhow, what its keys are; null:
+/// nothing.
+Json initial_of(const Schema& schema, const Json& node) {
+    if (const Json* initial = schema.default_of(node)) return *initial;
+    const Json& whole = schema.resolve(node);
+    Json section;
+    if (whole.value("x-optional", false) || whole.contains("required") ||
+        !whole.contains("properties"))
+        return section;
+    for (const auto& [name, child] : whole["properties"].items())
+        if (Json initial = initial_of(schema, child); !initial.is_null())
+            section[name] = std::move(initial);
+    return section;
+}
+
 /// The keys of an object of the schema with what they take and their defaults; null: none.
 Json fields_of(const Schema& schema, const Json& properties) {
     Json fields = Json::array();
     for (const auto& [name, node] : properties.items()) {
         const Json& whole = schema.resolve(node);
-        const Json* initial = schema.default_of(node);
         std::string meaning = node.value("description", "");
         if (meaning.empty()) meaning = whole.value("description", "");
         fields.push_back({{"name", name},
                           {"allowed", allowed_values(schema, node)},
-                          {"default", initial == nullptr ? Json() : *initial},
+                          {"default", initial_of(schema, node)},
                           {"meaning", std::move(meaning)}});
     }
     return fields;

@@ -16,8 +16,9 @@ class Cambrian(CMakePackage):
     depends_on("openmpi@4:", when="+mpi")
     depends_on("vulkan-loader", when="+vulkan")
     depends_on("vulkan-headers", when="+vulkan")
+    depends_on("volk", when="+vulkan")
     depends_on("glslang", when="+vulkan")
-    for library in ("cereal", "nlohmann-json", "cli11", "spdlog", "fmt", "xxhash", "zstd", "random123", "cpp-httplib"):
+    for library in ("cereal", "nlohmann-json", "cli11", "spdlog", "fmt", "xxhash", "zstd", "zlib", "jemalloc", "cpp-httplib"):
         depends_on(library)
 
     def cmake_args(self):

@@ -41,6 +41,9 @@ TEST(Config, FindsAKeyInAnotherSection) {
          HasSubstr("did you mean genome.node_add_rate of type neat?")},
         {"mutation.delay_rate=0.5", HasSubstr("did you mean genome.delay_rate of type neat?")},
         {"mutation.window=5", HasSubstr("did you mean steady_state.window?")},
+        {"weight_power=0.3", HasSubstr("did you mean mutation.weight_power?")},
+        {"learning_rate=0.1", HasSubstr("did you mean training.learning_rate?")},
+        {"layers=3", HasSubstr("did you mean network.layers?")},
     });
 }
 

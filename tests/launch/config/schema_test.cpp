@@ -7,6 +7,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
+#include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/engine/train/training_settings.hpp"
 #include "cambrian/launch/config/config_file.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
@@ -153,6 +154,15 @@ TEST(Schema, KnowsTheKeysOfTasksThatDescribeThem) {
     config["task"]["heigth"] = 1;
     EXPECT_THAT(failure<ConfigError>([&] { validate(schema, config, Origins("test.json")); }),
                 testing::HasSubstr("did you mean task.height?"));
+}
+
+TEST(Schema, TakesTheWidthsOfLayersAndNamesTheSourcesThatThereAre) {
+    const Schema schema;
+    EXPECT_EQ(schema.root().at("/$defs/width/maximum"_json_pointer), widest_layer);
+    const Json& source = schema.root().at("/$defs/source"_json_pointer);
+    const std::string meaning = source.at("/properties/type/description"_json_pointer);
+    for (const auto& [name, variant] : source.at("x-variants").items())
+        EXPECT_THAT(meaning, testing::HasSubstr(name));
 }
 
 TEST(Schema, KnowsEveryFieldOfEveryLayer) {

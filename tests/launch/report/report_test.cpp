@@ -184,6 +184,9 @@ TEST(Report, RefusesWhatIsNoRun) {
     const test::Result result = run({"report", directory.path().string()});
     EXPECT_EQ(result.code, 3);
     EXPECT_THAT(result.err, HasSubstr("there is no run in"));
+    directory.write("trained/epochs.csv", "epoch\n");
+    EXPECT_THAT(run({"report", directory.file("trained")}).err,
+                HasSubstr("is the directory of a training"));
     directory.write("bad/generations.csv", "generation,evaluations,best\n0,1,x\n");
     EXPECT_EQ(run({"report", directory.file("bad")}).code, 3);
 }
