@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/hash.hpp"
+#include "cambrian/engine/tensor/tensor_hash.hpp"
 
 namespace cambrian::distributed {
 
@@ -27,8 +27,7 @@ Hash128 data_hash(const evolve::Task& task) {
             continue;
         }
         for (const Tensor& tensor : task.data(phase)) {
-            hasher.add(name(phase)).add(name(tensor.type)).add(tensor.shape.text());
-            hasher.add(cambrian::hash128(std::as_bytes(std::span(tensor.elements))));
+            hasher.add(name(phase)).add(content_hash(tensor));
         }
     }
     // Scaled rows may be the same ones where a column is in other units.

@@ -103,13 +103,13 @@ Answers ensemble_answers(Ensemble how, bool classes, std::size_t width,
 }
 
 std::vector<ComplementaryPair> complementary_pairs(std::span<const std::vector<std::uint8_t>> right,
-                                                   double least_coverage, std::size_t max_pairs) {
+                                                   double min_coverage, std::size_t max_pairs) {
     CAMBRIAN_EXPECT(max_pairs > 0);
     std::vector<ComplementaryPair> pairs;  // A heap: the lowest one first.
     for (std::size_t a = 0; a < right.size(); ++a)
         for (std::size_t b = a + 1; b < right.size(); ++b) {
             const ComplementaryPair pair = pair_of(right, a, b);
-            if (pair.coverage < least_coverage) continue;
+            if (pair.coverage < min_coverage) continue;
             if (pairs.size() == max_pairs) {
                 if (!stands_above(pair, pairs.front())) continue;
                 std::ranges::pop_heap(pairs, stands_above);

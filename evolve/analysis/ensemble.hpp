@@ -37,12 +37,12 @@ struct ComplementaryPair {
     double similarity =
         0.0;  ///< Cosine of the two rows of right (1) and wrong (0); 0 for none right.
 };
-/// The first pairs of a least coverage, the highest coverage first, then the lowest overlap, then
-/// in the order of the networks.
+/// The first pairs of that coverage at least, the highest coverage first, then the lowest overlap,
+/// then in the order of the networks.
 /// @param right by network whether it is right by row, all of equal length.
 /// @param max_pairs all that is kept of them; one at least.
 [[nodiscard]] std::vector<ComplementaryPair> complementary_pairs(
-    std::span<const std::vector<std::uint8_t>> right, double least_coverage = 0.0,
+    std::span<const std::vector<std::uint8_t>> right, double min_coverage = 0.0,
     std::size_t max_pairs = std::numeric_limits<std::size_t>::max());
 
 }  // namespace cambrian::evolve

@@ -10,11 +10,11 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <span>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/network/observe/observer.hpp"
+#include "cambrian/engine/tensor/tensor_hash.hpp"
 #include "cambrian/engine/train/targets.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/runs/event_log.hpp"
@@ -116,9 +116,7 @@ class Run {
         const DataSet& data = job_.task->learning()->data;
         Hasher hasher;
         for (const Samples* samples : {&data.train, &data.validation, &data.test})
-            for (const Tensor* tensor : {&samples->inputs, &samples->targets})
-                hasher.add(tensor->shape.text())
-                    .add(cambrian::hash128(std::as_bytes(std::span(tensor->elements))));
+            hasher.add(content_hash(samples->inputs)).add(content_hash(samples->targets));
         if (const auto preparation = job_.task->preparation())
             hasher.add(cambrian::hash128(evolve::encode(*preparation)));
         return hasher.hash128();

@@ -126,14 +126,20 @@ TEST(NeatCrossover, AveragesMatchingGenes) {
                 ElementsAre(50.25F, 51.25F, 102.0F, 54.25F));
 }
 
-TEST(NeatCrossover, NoiseOnAveragesIsThatOnOtherWeights) {
-    const auto [first, second] = relatives();
+/// Of a child whose genes are all averaged; the first parent is the fitter one.
+ChildPlan averaging_plan(RandomStream& rng, const Genome& first, const Genome& second) {
     NeatSettings settings;
     settings.average_rate = 1.0F;
     ChildPlan plan;
     plan.begin(std::make_shared<const Structure>(first));
-    RandomStream rng = crossover_stream(0);
     cross(rng, settings, plan, 2.0, std::make_shared<const Structure>(second), 1.0);
+    return plan;
+}
+
+TEST(NeatCrossover, NoiseOnAveragesIsThatOnOtherWeights) {
+    const auto [first, second] = relatives();
+    RandomStream rng = crossover_stream(0);
+    ChildPlan plan = averaging_plan(rng, first, second);
     ASSERT_TRUE(plan.needs_host()) << "devices know no averages";
     // As layers that are not of neurons have it.
     plan.draws.noise = rng.field();
@@ -227,12 +233,8 @@ TEST(NeatCrossover, SharesTheStructureThatDoesNotChange) {
 
 TEST(NeatCrossover, ThenAddsANodeWithTheWeightOfTheChild) {
     const auto [first, second] = relatives();
-    NeatSettings settings;
-    settings.average_rate = 1.0F;
-    ChildPlan plan;
-    plan.begin(std::make_shared<const Structure>(first));
     RandomStream rng = crossover_stream(0);
-    cross(rng, settings, plan, 2.0, std::make_shared<const Structure>(second), 1.0);
+    ChildPlan plan = averaging_plan(rng, first, second);
     Mutant mutant{plan.structure->genome()};
     // A weight that is averaged, copied to after the last connection, as a split does it.
     Neurons& layer = neurons_of(mutant.genome, mutant.genome.blueprint.grid.slots());
