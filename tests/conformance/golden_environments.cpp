@@ -300,10 +300,6 @@ double fitness_of(Backend& backend, const evolve::Task& task, const Controller& 
 
 using namespace golden_world;
 
-bool has_golden_environments() {
-    return std::filesystem::exists(golden_directory() / "tasks" / "index.json");
-}
-
 void expect_golden_steps(Backend& backend, GoldenBound bound) {
     for (const Recorded& record : recorded()) {
         if (record.rounded && bound == GoldenBound::f64) continue;

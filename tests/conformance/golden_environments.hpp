@@ -2,11 +2,8 @@
 
 #include "cambrian/engine/backend/backend.hpp"
 
-// Known trajectories of environments: the folder `tasks` below the golden directory. Each test
-// returns without a check where there is none; has_golden_environments says so.
+// Known trajectories of environments: the folder `tasks` below the golden directory.
 namespace cambrian::test {
-
-[[nodiscard]] bool has_golden_environments();
 
 /// Which of a file's bounds holds.
 enum class GoldenBound { f64, f32 };

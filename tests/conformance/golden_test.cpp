@@ -47,9 +47,7 @@ TEST(golden, WeightFormatsUnpackedByCpu) {
 class golden_environments : public ::testing::Test {
   protected:
     void SetUp() override {
-        if (!has_golden_environments())
-            GTEST_SKIP() << "the golden directory has no folder tasks: set CAMBRIAN_GOLDEN_DIR to "
-                            "one that has";
+        if (golden_set_lacks("tasks")) GTEST_SKIP() << "the golden set has no tasks/";
     }
 };
 

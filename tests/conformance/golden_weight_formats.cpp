@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 
@@ -55,10 +54,7 @@ struct GoldenMatrix {
 
 /// Calls visit(GoldenMatrix) for each; skips the test where a set has no such file.
 void each_golden_matrix(const std::function<void(const GoldenMatrix&)>& visit) {
-    // A set of others may lack it.
-    if (std::getenv("CAMBRIAN_GOLDEN_DIR") != nullptr &&
-        !std::filesystem::exists(golden_directory() / file_name))
-        GTEST_SKIP() << "the set has no " << file_name;
+    if (golden_set_lacks(file_name)) GTEST_SKIP() << "the golden set has no " << file_name;
     const Safetensors file = read_safetensors(golden_directory() / file_name);
     std::size_t read = 0;
     for (const std::string_view format : dtype_names) {

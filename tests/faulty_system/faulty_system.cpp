@@ -1,7 +1,8 @@
 // Calls of the system that fail or take long when they are told to, in front of the real ones:
 // loaded with LD_PRELOAD, so that a whole program can be tested.
 //   CAMBRIAN_FAULT_THREADS        threads that can be started; every further one is refused
-//   CAMBRIAN_FAULT_FSYNC_SECONDS  how long each fsync takes
+//   CAMBRIAN_FAULT_SYNC_SECONDS   how long each fsync and fdatasync takes
+//   CAMBRIAN_FAULT_SYNCS          with it, a file that each of these adds its name to
 //   CAMBRIAN_FAULT_OPEN           the name of files that are not opened: too many are open already
 //   CAMBRIAN_FAULT_LOCKS          none: there are no locks; own: those of others are not seen
 #include <dlfcn.h>
@@ -15,6 +16,7 @@
 #include <chrono>
 #include <cstdarg>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -27,6 +29,14 @@ Function real(const char* name) {
 }
 
 std::atomic<long> started{0};
+
+void wait_for_disk(const char* call) {
+    const char* seconds = std::getenv("CAMBRIAN_FAULT_SYNC_SECONDS");
+    if (seconds == nullptr) return;
+    if (const char* list = std::getenv("CAMBRIAN_FAULT_SYNCS"))
+        std::ofstream(list, std::ios::app) << call << std::endl;
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::strtod(seconds, nullptr)));
+}
 
 }  // namespace
 
@@ -62,7 +72,12 @@ extern "C" int open(const char* path, int flags, ...) {
 
 extern "C" int fsync(int descriptor) {
     static const auto next = real<decltype(&fsync)>("fsync");
-    if (const char* seconds = std::getenv("CAMBRIAN_FAULT_FSYNC_SECONDS"))
-        std::this_thread::sleep_for(std::chrono::duration<double>(std::strtod(seconds, nullptr)));
+    wait_for_disk("fsync");
+    return next(descriptor);
+}
+
+extern "C" int fdatasync(int descriptor) {
+    static const auto next = real<decltype(&fdatasync)>("fdatasync");
+    wait_for_disk("fdatasync");
     return next(descriptor);
 }

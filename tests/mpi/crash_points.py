@@ -45,7 +45,10 @@ def count(crash, victim):
     steps, job = begin(directory, 3, crash)
     harness.finish(job, "steps were counted")
     harness.same(expected, directory, "a run whose steps are counted")
-    return {kind: steps_of(steps, victim, kind) for kind in "fm"}
+    counted = {kind: steps_of(steps, victim, kind) for kind in "fm"}
+    if not all(counted.values()):
+        harness.fail(f"rank {victim} takes no steps on files, or with messages: nothing is crashed\n{counted}")
+    return counted
 
 
 def is_stopped(pid):
@@ -123,7 +126,7 @@ def spread(names):
     return [1 + int(width * (i + draw.random())) for i in range(chosen.points)]
 
 
-met, number = 0, 0
+met, number = {KILL: 0, STOP: 0}, 0
 first = count("", 0)
 middle = (0, "f", 2 * len(first["f"]) // 3)
 successor = count(f"0f{middle[2]}:{KILL}", 1)
@@ -134,9 +137,12 @@ for victim, steps, before in ((0, first, ()), (1, successor, (middle,))):
             for end in (KILL, STOP) if victim == 0 or chosen.points == 0 else (KILL,):
                 number += 1
                 if number % chosen.parts == chosen.part:
-                    met += 1
+                    met[end] += 1
                     crash_at(number, victim, kind, step, names[step - 1], end, before)
-print(f"{met} crashes among {sum(map(len, first.values()))} steps of rank 0 and {sum(map(len, successor.values()))} of its successor "
+if met[KILL] > 0 and done["followed"] + done["resumed"] == 0 or met[STOP] > 0 and done["stopped"] == 0 \
+        or 2 * done["not met"] > sum(met.values()):
+    harness.fail(f"hardly a rank crashed: {done} of {met[KILL]} kills and {met[STOP]} stops")
+print(f"{sum(met.values())} crashes among {sum(map(len, first.values()))} steps of rank 0 and {sum(map(len, successor.values()))} of its successor "
       f"changed no byte: {done}; longest time to the end {longest} s")
 if late:
     harness.fail("\n".join([f"no job may end later than {LONGEST} s after a death:", *late]))

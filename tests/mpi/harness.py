@@ -189,6 +189,16 @@ def same(expected, directory, what):
             fail(f"{what}: {name} differs from the run on one rank")
 
 
+def attempts(enough, most, otherwise):
+    """Numbers of attempts, from 1 on, until there are enough of what they count; fails after so many."""
+    for attempt in range(1, most + 1):
+        if enough():
+            return
+        yield attempt
+    if not enough():
+        fail(otherwise)
+
+
 def fail(text):
     print(text, file=sys.stderr)
     sys.exit(1)

@@ -34,19 +34,20 @@ experiment, expected, duration = harness.unbroken_cart_pole(chosen, "hosts", cho
 with virtual_hosts.VirtualHosts(HOSTS, chosen.work / "hosts") as hosts:
     job = begin(hosts, chosen.work / "quiet", 6)
     end(job, chosen.work / "quiet", "six ranks on three hosts")
-    for cut in range(chosen.cuts):
-        directory = chosen.work / f"cut-{cut}"
-        job = begin(hosts, directory, draw.choice([3, 6]))
+    cuts, kills, of_coordinators = 0, 0, 0
+    for attempt in harness.attempts(lambda: cuts >= chosen.cuts, 4 * chosen.cuts, "most runs ended before a host could be cut off"):
+        directory = chosen.work / f"cut-{attempt}"
+        ranks = draw.choice([3, 6])
+        job = begin(hosts, directory, ranks)
         time.sleep(draw.uniform(0.0, 0.5) * duration)
-        host = draw.choice(range(2, HOSTS + 1))  # mpirun's own host is not one of them; rank 0 is on the first.
+        # mpirun's own host is not one of them; rank 0 is on the first, and so is the next: two fit on a host.
+        host = draw.choice(range(2, (ranks + 1) // 2 + 1))
         hosts.cut_off(host)
+        cuts += job.poll() is None
         time.sleep(draw.uniform(0.3, 1.0) * chosen.seconds)
         hosts.bring_back(host)
         end(job, directory, f"host {host} cut off")
-    kills, of_coordinators = 0, 0
-    for attempt in range(4 * chosen.kills):
-        if kills >= chosen.kills:
-            break
+    for attempt in harness.attempts(lambda: kills >= chosen.kills, 4 * chosen.kills, "most runs ended before a rank could be killed"):
         directory = chosen.work / f"kill-{attempt}"
         job = begin(hosts, directory, draw.choice([3, 6]))
         time.sleep(draw.uniform(0.0, 0.4) * duration)
@@ -57,5 +58,5 @@ with virtual_hosts.VirtualHosts(HOSTS, chosen.work / "hosts") as hosts:
             kills += 1
             of_coordinators += victim == 0
         end(job, directory, f"a rank of {len(alive)} killed")
-print(f"three hosts, {chosen.cuts} cuts of up to {chosen.seconds:g} s, {kills} killed ranks ({of_coordinators} of them rank 0): "
+print(f"three hosts, {cuts} cuts of up to {chosen.seconds:g} s, {kills} killed ranks ({of_coordinators} of them rank 0): "
       "the same bytes")

@@ -22,7 +22,10 @@ for name in chosen.tasks.split(","):
         harness.same(expected, directory, f"{name}: {ranks} ranks, shards of {shard or 'auto'}, {exchange}, {threads} threads")
     # More ranks than individuals is legal.
     few = harness.config(chosen, f"{name}-few", 3, 2, task)
-    harness.run(chosen, 4, ["evolve", few, "--quiet", "--set", f"run.directory={chosen.work / (name + '-few')}"])
+    by_ranks = {ranks: chosen.work / f"{name}-few-{ranks}" for ranks in (1, 4)}
+    for ranks, directory in by_ranks.items():
+        harness.run(chosen, ranks, ["evolve", few, "--quiet", "--set", f"run.directory={directory}"])
+    harness.same(harness.results(by_ranks[1]), by_ranks[4], f"{name}: 4 ranks, 2 individuals")
 # Records, and orders with children, of more than MPI sends at once: none may be overtaken by the next. What is sent does
 # not depend on the backend, nor on how it is varied.
 if chosen.backend == "cpu" and chosen.genome == "volumetric":

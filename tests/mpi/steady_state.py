@@ -58,18 +58,16 @@ for name, steady in (("plain", PLAIN), ("islands", ISLANDS)):
         directory = chosen.work / f"{name}-{ranks}"
         end(start(ranks, directory, *steady, "--set", f"distributed.exchange={exchange}"), f"{name}, {ranks} ranks")
         harness.same(expected, directory, f"{name}, {ranks} ranks, {exchange}")
-    killed, attempts = dict.fromkeys(("job", "rank 0"), 0), 0
-    while min(killed.values()) < chosen.kills:
-        attempts += 1
-        if attempts > 4 * chosen.kills + 4:
-            harness.fail(f"{name}: most runs ended before they could be killed: {killed}")
+    killed, attempt = dict.fromkeys(("job", "rank 0"), 0), 0
+    for attempt in harness.attempts(lambda: min(killed.values()) >= chosen.kills, 4 * chosen.kills + 4,
+                                    f"{name}: most runs ended before they could be killed"):
         # The whole job, then rank 0 of the job that goes on.
-        directory = chosen.work / f"{name}-killed-{attempts}"
+        directory = chosen.work / f"{name}-killed-{attempt}"
         for victim in killed:
             killed[victim] += kill(victim, directory, steady)
         end(start(2, directory, *steady), f"{name}: gone on with")
         harness.same(expected, directory, f"{name}, job and rank 0 killed")
-    print(f"{name}: the same bytes on any ranks; killed in {attempts} runs: {killed}")
+    print(f"{name}: the same bytes on any ranks; killed in {attempt} runs: {killed}")
 
 directory = chosen.work / "stopped"
 job = start(3, directory, *PLAIN, "--set", "distributed.shard_size=1", "--set", "distributed.lease_seconds=30")

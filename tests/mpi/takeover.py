@@ -11,13 +11,11 @@ LEASE = 1.5
 chosen = harness.options(__doc__, kills=20, seed=3, generations=150)
 experiment, expected, duration = harness.unbroken_cart_pole(chosen, "takeover", chosen.generations)
 draw = random.Random(chosen.seed)
-kills, of_coordinators, attempts, longest = 0, 0, 0, 0.0
-while kills < chosen.kills or of_coordinators == 0:
-    attempts += 1
-    if attempts > 4 * chosen.kills + 4:
-        harness.fail("most runs ended before a rank could be killed")
+kills, of_coordinators, attempt, longest = 0, 0, 0, 0.0
+for attempt in harness.attempts(lambda: kills >= chosen.kills and of_coordinators > 0, 4 * chosen.kills + 4,
+                                "most runs ended before a rank could be killed"):
     ranks = draw.choice([2, 3, 4])
-    directory = chosen.work / f"run-{attempts}"
+    directory = chosen.work / f"run-{attempt}"
     job = harness.start(chosen, ranks, ["evolve", experiment, "--quiet", "--set", f"run.directory={directory}",
                                         "--set", f"distributed.lease_seconds={LEASE}"])
     log, ended = directory / "generations.csv", False
@@ -39,8 +37,8 @@ while kills < chosen.kills or of_coordinators == 0:
         harness.wait_until(lambda: log.read_text().count("\n") > lines + 1 or harness.state_of(directory) == "done", LEASE + 20,
                            f"a generation after the death of rank {victim} of {ranks}")
         longest = max(longest, time.monotonic() - killed)
-    if harness.finish_killed(job, f"run {attempts}, ranks were killed", ended):
+    if harness.finish_killed(job, f"run {attempt}, ranks were killed", ended):
         harness.run(chosen, 2, ["evolve", experiment, "--quiet", "--continue", "--set", f"run.directory={directory}"])
-    harness.same(expected, directory, f"run {attempts}, {ranks} ranks")
-print(f"{kills} killed ranks, {of_coordinators} of them rank 0, in {attempts} runs changed no byte; "
+    harness.same(expected, directory, f"run {attempt}, {ranks} ranks")
+print(f"{kills} killed ranks, {of_coordinators} of them rank 0, in {attempt} runs changed no byte; "
       f"the longest pause was {longest:.1f} s with a lease of {LEASE} s")

@@ -138,6 +138,26 @@ Interpreted bytecode_of_wide_sums() {
     return bytecode_of(network, layer.in, layer.out);
 }
 
+/// Medians of four inputs to 39, among them zeros of both signs, of neurons before them.
+Interpreted bytecode_of_medians(InterpreterKernel kernel) {
+    Neurons layer;
+    layer.in = 3;
+    layer.out = 2;
+    constexpr std::int64_t count = 36;
+    for (std::int64_t i = 0; i < count; ++i) {
+        layer.neurons.push_back({i % 3 == 0 ? NeuronActivation::tanh : NeuronActivation::relu,
+                                 NeuronAggregation::median});
+        for (std::int64_t source = -1; source < layer.in; ++source)
+            layer.connections.push_back({.source = source, .target = i});
+        for (std::int64_t later = i + 1; later < count; ++later)
+            layer.connections.push_back({.source = layer.in + later, .target = i});
+    }
+    Interpreted result = bytecode_of(layer);
+    BytecodeCapacity& own = result.bytecode.capacity;
+    own.memory = std::max(own.memory, kernel.memory);
+    return result;
+}
+
 struct InterpretedRows {
     Interpreted network;
     Shape rows;
@@ -167,6 +187,7 @@ std::vector<InterpretedRows> rows_of_networks() {
             {equal(false, true), {67, 3}, 2},
             {equal(true, true), {5, 3}, 2},
             {bytecode_of_wide_sums(), {5, 3}, 2},
+            {bytecode_of_medians(with_every_function(false, false)), {5, 3}, 2},
             {bytecode_of_neurons(false, false), {67, 3}, 2},
             {bytecode_of_neurons(true, false), {5, 3}, 2},
             {bytecode_of_neurons(false, true), {67, 3}, 2},

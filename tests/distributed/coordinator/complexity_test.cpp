@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/tests/distributed/support/run_support.hpp"
@@ -72,26 +71,8 @@ TEST(ComplexityRun, InterruptsChangeNoByte) {
     Experiment experiment = regulated(place.path() / "whole");
     static_cast<void>(launch(experiment, {.ranks = 1}));
     const std::string expected = results_of(experiment.directory);
-    std::atomic<int> interrupt{0};
-    std::atomic<std::uint64_t> next{3};
     experiment.directory = place.path() / "pieces";
-    experiment.task = watched_task(experiment.task, [&](std::uint64_t round) {
-        if (round == next.load()) {
-            interrupt = 1;
-        }
-    });
-    int interrupts = 0;
-    for (;; ++interrupts) {
-        interrupt = 0;
-        const Launched launched =
-            launch(experiment,
-                   {.ranks = 1 + interrupts % 2, .start = Start::proceed, .interrupt = &interrupt});
-        if (launched.result.reason != StopReason::interrupted) {
-            break;
-        }
-        next = launched.reporter.first_generation + launched.reporter.reports.size() + 3;
-    }
-    EXPECT_GE(interrupts, 3);
+    EXPECT_GE(run_in_pieces(experiment, 1).interrupts, 3);
     EXPECT_EQ(expected, results_of(experiment.directory));
 }
 

@@ -26,6 +26,36 @@ class OneNumber final : public evolve::Task {
     double number_;
 };
 
+/// A task that holds samples, which nobody may copy.
+class HeldSamples final : public evolve::Task {
+  public:
+    [[nodiscard]] std::string_view type() const override { return "held_samples"; }
+    [[nodiscard]] evolve::TaskSignature signature() const override {
+        return {.observations = 2, .outputs = 1};
+    }
+    [[nodiscard]] const Samples* held(evolve::Phase) const override { return &samples_; }
+    [[nodiscard]] std::vector<Tensor> data(evolve::Phase phase) const override {
+        ++copies;
+        return Task::data(phase);
+    }
+    mutable int copies = 0;
+
+  private:
+    Samples samples_{Tensor::scalar(1.0), Tensor::scalar(2.0)};
+};
+
+/// One that makes the same.
+class MadeSamples final : public evolve::Task {
+  public:
+    [[nodiscard]] std::string_view type() const override { return "made_samples"; }
+    [[nodiscard]] evolve::TaskSignature signature() const override {
+        return {.observations = 2, .outputs = 1};
+    }
+    [[nodiscard]] std::vector<Tensor> data(evolve::Phase phase) const override {
+        return HeldSamples().data(phase);
+    }
+};
+
 Experiment experiment_with(double number, std::int64_t hidden) {
     Experiment experiment;
     experiment.identity_json = R"({"task":{"type":"one_number"}})";
@@ -43,6 +73,16 @@ TEST(RunIdentity, HoldsTheKeysOfTheConfig) {
 TEST(RunIdentity, ChangesWithDataAndFounderBehindAnEqualConfig) {
     EXPECT_NE(run_identity(experiment_with(1.0, 3)), run_identity(experiment_with(2.0, 3)));
     EXPECT_NE(run_identity(experiment_with(1.0, 3)), run_identity(experiment_with(1.0, 4)));
+}
+
+TEST(RunIdentity, HashesSamplesWhereTheyAre) {
+    Experiment experiment = experiment_with(1.0, 3);
+    experiment.task = std::make_shared<MadeSamples>();
+    const std::string made = run_identity(experiment);
+    const auto held = std::make_shared<HeldSamples>();
+    experiment.task = held;
+    EXPECT_EQ(run_identity(experiment), made);
+    EXPECT_EQ(held->copies, 0);
 }
 
 TEST(Formats, AreLoggedWhereAnyIslandOrFounderHasThem) {

@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -65,19 +64,8 @@ TEST_P(LearningRun, InterruptsChangeNoByte) {
     Experiment experiment = learning_experiment(GetParam());
     experiment.checkpoint.every = 1000;  // All that follows the first one is made once more.
     const std::string expected = results(experiment, place.path() / "whole", {});
-    std::atomic<int> interrupt{0};
     experiment.directory = place.path() / "pieces";
-    int interrupts = 0;
-    for (;; ++interrupts) {
-        interrupt = 0;
-        Launch settings{
-            .ranks = 1 + interrupts % 3, .start = Start::proceed, .interrupt = &interrupt};
-        settings.on_generation = [&](RecordedNetwork&, const GenerationReport& report) {
-            if (report.generation % 3 == 2) interrupt = 1;
-        };
-        if (launch(experiment, settings).result.reason != StopReason::interrupted) break;
-    }
-    EXPECT_GE(interrupts, 2);
+    EXPECT_GE(run_in_pieces(experiment, 1, InterruptedAt::end).interrupts, 2);
     EXPECT_EQ(expected, results_of(experiment.directory));
 }
 

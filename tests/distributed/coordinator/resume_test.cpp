@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <fstream>
-#include <random>
 #include <set>
 #include <thread>
 
@@ -30,36 +29,6 @@ std::string uninterrupted(Experiment experiment, const fs::path& directory) {
     return results_of(directory);
 }
 
-/// Runs with an interrupt in the middle of generation after generation, each time on another number
-/// of ranks. Returns the number of interrupts.
-int run_in_pieces(Experiment experiment, std::uint32_t seed) {
-    std::minstd_rand choose(seed);
-    std::atomic<int> interrupt{0};
-    std::atomic<std::uint64_t> next{0};
-    const auto stop = [&](std::uint64_t round) {
-        if (round == next.load()) {
-            interrupt = 1;
-        }
-    };
-    experiment.task = watched_task(experiment.task, stop);
-    for (evolve::TaskChange& change : experiment.changes) {
-        change.task = watched_task(change.task, stop);
-    }
-    int interrupts = 0;
-    for (;;) {
-        interrupt = 0;
-        const int ranks = 1 + static_cast<int>(choose() % 4);
-        const Launched launched =
-            launch(experiment, {.ranks = ranks, .start = Start::proceed, .interrupt = &interrupt});
-        if (launched.result.reason != StopReason::interrupted) {
-            return interrupts;
-        }
-        ++interrupts;
-        next = launched.reporter.first_generation + launched.reporter.reports.size() + 1 +
-               choose() % 2;
-    }
-}
-
 /// The generations of individuals.cmb.
 std::vector<std::uint64_t> generations_in(const fs::path& directory) {
     std::vector<std::uint64_t> found;
@@ -77,7 +46,7 @@ TEST(Resume, InterruptsChangeNoByte) {
     int interrupts = 0;
     for (std::uint32_t seed = 1; interrupts < 20; ++seed) {
         experiment.directory = place.path() / std::to_string(seed);
-        interrupts += run_in_pieces(experiment, seed);
+        interrupts += run_in_pieces(experiment, seed).interrupts;
         EXPECT_EQ(expected, results_of(experiment.directory)) << "seed " << seed;
     }
 }
@@ -87,7 +56,7 @@ TEST(Resume, InterruptsChangeNoByteOfAStochasticTask) {
     Experiment experiment = cart_pole_experiment({});
     const std::string expected = uninterrupted(experiment, place.path() / "whole");
     experiment.directory = place.path() / "pieces";
-    EXPECT_GE(run_in_pieces(experiment, 3), 1);
+    EXPECT_GE(run_in_pieces(experiment, 3).interrupts, 1);
     EXPECT_EQ(expected, results_of(experiment.directory));
 }
 
@@ -96,7 +65,7 @@ TEST(Resume, InterruptsChangeNoByteOfNeat) {
     Experiment experiment = neat_experiment(place.path() / "pieces");
     experiment.stop.generations = 8;
     const std::string expected = uninterrupted(experiment, place.path() / "whole");
-    EXPECT_GT(run_in_pieces(experiment, 5), 0);
+    EXPECT_GT(run_in_pieces(experiment, 5).interrupts, 0);
     EXPECT_EQ(results_of(experiment.directory), expected);
 }
 
@@ -107,7 +76,7 @@ TEST(Resume, InterruptsChangeNoByteOfAChangingTask) {
         int interrupts = 0;
         for (std::uint32_t seed = 1; interrupts < 8; ++seed) {
             experiment.directory = place.path() / (experiment.name + std::to_string(seed));
-            interrupts += run_in_pieces(experiment, seed);
+            interrupts += run_in_pieces(experiment, seed).interrupts;
             EXPECT_EQ(expected, results_of(experiment.directory)) << "seed " << seed;
         }
     }
@@ -120,7 +89,7 @@ TEST(Resume, InterruptsChangeNoByteOfTheSteadyState) {
     experiment.stop.generations = 40;
     const std::string expected = uninterrupted(experiment, place.path() / "whole");
     experiment.directory = place.path() / "pieces";
-    EXPECT_GE(run_in_pieces(experiment, 2), 5);
+    EXPECT_GE(run_in_pieces(experiment, 2).interrupts, 5);
     EXPECT_EQ(expected, results_of(experiment.directory));
 }
 

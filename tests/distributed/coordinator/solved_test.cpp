@@ -225,20 +225,8 @@ TEST(Solved, RanksAndInterruptsChangeNothing) {
         EXPECT_EQ(expected, results_of(experiment.directory)) << experiment.name;
 
         experiment.directory = place.path() / (experiment.name + "-pieces");
-        std::atomic<int> interrupt{0};
-        const auto end = [&](RecordedNetwork&, const GenerationReport&) { interrupt = 1; };
-        RunResult last;
-        int pieces = 0;
-        do {
-            interrupt = 0;
-            last = launch(experiment, {.ranks = 1 + pieces % 2,
-                                       .start = Start::proceed,
-                                       .on_generation = end,
-                                       .interrupt = &interrupt})
-                       .result;
-            ++pieces;
-        } while (last.reason == StopReason::interrupted && pieces < 300);
-        EXPECT_GT(pieces, 1);
+        const auto [interrupts, last] = run_in_pieces(experiment, 1, InterruptedAt::end);
+        EXPECT_GE(interrupts, 1);
         EXPECT_EQ(last.reason, StopReason::solved) << experiment.name;
         EXPECT_EQ(last.last.tests.count, whole.last.tests.count) << experiment.name;
         EXPECT_EQ(expected, results_of(experiment.directory)) << experiment.name;

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <set>
 #include <sstream>
@@ -102,26 +101,8 @@ TEST(SpeciesRun, InterruptsChangeNoByte) {
     Experiment experiment = with_species(xor_experiment({}));
     experiment.stop.generations = 12;
     const std::string expected = spread_run(experiment, {}, place.path() / "whole");
-    std::atomic<int> interrupt{0};
-    std::atomic<std::uint64_t> next{2};
     experiment.directory = place.path() / "pieces";
-    experiment.task = watched_task(experiment.task, [&](std::uint64_t round) {
-        if (round == next.load()) {
-            interrupt = 1;
-        }
-    });
-    int interrupts = 0;
-    for (;; ++interrupts) {
-        interrupt = 0;
-        const Launched launched =
-            launch(experiment,
-                   {.ranks = 1 + interrupts % 3, .start = Start::proceed, .interrupt = &interrupt});
-        if (launched.result.reason != StopReason::interrupted) {
-            break;
-        }
-        next = launched.reporter.first_generation + launched.reporter.reports.size() + 2;
-    }
-    EXPECT_GE(interrupts, 3);
+    EXPECT_GE(run_in_pieces(experiment, 1).interrupts, 3);
     EXPECT_EQ(expected, results_of(experiment.directory));
 }
 

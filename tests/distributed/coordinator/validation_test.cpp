@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <span>
 #include <vector>
 
@@ -131,21 +130,7 @@ TEST(Validation, RanksAndInterruptsChangeNoByteOfRestarts) {
     static_cast<void>(launch(experiment, {}));
     const std::string expected = results_of(experiment.directory);
     experiment.directory = place.path() / "pieces";
-    std::atomic<int> interrupt{0};
-    for (int pieces = 0;; ++pieces) {
-        interrupt = 0;
-        const Launched launched = launch(
-            experiment,
-            {.ranks = 1 + pieces % 3,
-             .start = Start::proceed,
-             .on_generation = [&](RecordedNetwork&, const GenerationReport&) { interrupt = 1; },
-             .interrupt = &interrupt});
-        EXPECT_TRUE(launched.worker_errors.empty());
-        if (launched.result.reason != StopReason::interrupted) {
-            break;
-        }
-        ASSERT_LT(pieces, 20);
-    }
+    EXPECT_GE(run_in_pieces(experiment, 1, InterruptedAt::end).interrupts, 3);
     EXPECT_EQ(expected, results_of(experiment.directory));
 }
 

@@ -1,10 +1,13 @@
 #include "cambrian/tests/distributed/support/run_support.hpp"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <exception>
 #include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -303,6 +306,40 @@ Launched launch(const Experiment& experiment, const Launch& settings) {
         std::rethrow_exception(failure);
     }
     return launched;
+}
+
+Pieces run_in_pieces(Experiment experiment, std::uint32_t seed, InterruptedAt at) {
+    std::minstd_rand choose(seed);
+    std::atomic<int> interrupt{0};
+    std::atomic<std::uint64_t> next{0};
+    const auto stop = [&](std::uint64_t round) {
+        if (round == next.load()) {
+            interrupt = 1;
+        }
+    };
+    Launch settings{.start = Start::proceed, .interrupt = &interrupt};
+    if (at == InterruptedAt::end) {
+        settings.on_generation = [&](RecordedNetwork&, const GenerationReport&) { interrupt = 1; };
+    } else {
+        experiment.task = watched_task(experiment.task, stop);
+        for (evolve::TaskChange& change : experiment.changes) {
+            change.task = watched_task(change.task, stop);
+        }
+    }
+    constexpr int most = 300;
+    for (Pieces pieces; pieces.interrupts < most; ++pieces.interrupts) {
+        interrupt = 0;
+        settings.ranks = 1 + static_cast<int>(choose() % 4);
+        const Launched launched = launch(experiment, settings);
+        EXPECT_TRUE(launched.worker_errors.empty()) << launched.worker_errors.front();
+        pieces.last = launched.result;
+        if (pieces.last.reason != StopReason::interrupted) {
+            return pieces;
+        }
+        next = launched.reporter.first_generation + launched.reporter.reports.size() + 1 +
+               choose() % 2;
+    }
+    throw std::runtime_error("a run in pieces comes to no end");
 }
 
 std::string text_of(const std::filesystem::path& path) {

@@ -81,6 +81,17 @@ struct Launched {
 /// Rethrows what the coordinator throws, once all ranks have ended.
 [[nodiscard]] Launched launch(const Experiment& experiment, const Launch& settings);
 
+/// When a run in pieces is interrupted: during the evaluation of some generations, or as each ends.
+enum class InterruptedAt : std::uint8_t { evaluation, end };
+struct Pieces {
+    int interrupts = 0;
+    RunResult last;
+};
+/// Runs to the end with an interrupt in one generation after another, each time on another number
+/// of ranks.
+[[nodiscard]] Pieces run_in_pieces(Experiment experiment, std::uint32_t seed,
+                                   InterruptedAt at = InterruptedAt::evaluation);
+
 [[nodiscard]] std::string text_of(const std::filesystem::path& path);
 /// generations.csv, individuals.cmb, islands.csv and species.csv where there are such, and
 /// best.cmb, one after the other.

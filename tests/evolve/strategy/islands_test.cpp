@@ -162,12 +162,21 @@ TEST_F(IslandsTest, MigrantsKeepTheirOriginAndStayAtHomeToo) {
         const IslandSettings settings{.count = 4, .topology = topology, .every = 2};
         Shared subject = advanced(make(settings));
         EXPECT_EQ(strangers(*subject, 1), 0U);
-        const Shared before = subject;
         subject = advanced(subject);
         std::size_t moved = 0;
         for (std::uint32_t island = 0; island < 4; ++island) {
-            moved += strangers(*subject, island);
-            EXPECT_EQ(pool_of(*subject, island).size(), 3U);
+            const std::vector<Member> pool = pool_of(*subject, island);
+            EXPECT_EQ(pool.size(), 3U);
+            for (const Member& member : pool) {
+                const std::uint32_t home = island_of.at(member.origin);
+                moved += home != island ? 1U : 0U;
+                // Where it is not at home any more, only fitter ones are.
+                const std::vector<Member> there = pool_of(*subject, home);
+                EXPECT_TRUE(std::ranges::find(there, member) != there.end() ||
+                            std::ranges::all_of(
+                                there, [&](const Member& other) { return fitter(other, member); }))
+                    << "from " << home << " to " << island;
+            }
         }
         EXPECT_GT(moved, 0U);
     }

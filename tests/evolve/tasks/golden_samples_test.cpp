@@ -7,7 +7,7 @@
 #include "cambrian/tests/evolve/support/task_support.hpp"
 #include "cambrian/tests/support/golden_directory.hpp"
 
-// Rows and sequences against known ones in tasks/ below CAMBRIAN_GOLDEN_DIR. The suite's name is
+// Rows and sequences against known ones in tasks/ below the golden directory. The suite's name is
 // what ctest -R golden looks for.
 namespace cambrian::evolve::golden_samples_test {
 namespace {
@@ -17,9 +17,7 @@ using Doubles = std::vector<double>;
 class golden_samples : public ::testing::Test {
   protected:
     void SetUp() override {
-        if (!std::filesystem::exists(test::golden_directory() / "tasks"))
-            GTEST_SKIP() << test::golden_directory()
-                         << " has no folder tasks: set CAMBRIAN_GOLDEN_DIR to a set that has one";
+        if (test::golden_set_lacks("tasks")) GTEST_SKIP() << "the golden set has no tasks/";
     }
     static nlohmann::json known(const std::string& name) {
         return nlohmann::json::parse(

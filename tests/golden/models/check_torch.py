@@ -101,8 +101,8 @@ def cases():
     yield ("mlp", nn.Sequential(nn.Linear(12, 32), nn.Tanh(), nn.Linear(32, 20), nn.Tanh(), nn.Linear(20, 5)),
            torch.randn(16, 12), False, ["--activation", "tanh"])
     yield ("convolutional", Convolutional(), torch.randn(4, 300), False,
-           ["--activation", "relu", "--with", "stride=1", "--with", "padding=1", "--with", "epsilon=1e-5",
-            "--input", "3,10,10"])
+           ["--activation", "relu", "--with", "stride=1", "--with", "padding=1", "--with", "dilation=1",
+            "--with", "epsilon=1e-5", "--input", "3,10,10"])
     yield "recurrent", Recurrent(), torch.randn(20, 5), True, []
     yield ("transformer", Transformer(), torch.randint(50, (24, 1)).float(), True,
            ["--heads", "4", "--with", "causal=true", "--with", "window=64", "--with", "rope_base=0", "--with", "epsilon=1e-5",
