@@ -56,10 +56,8 @@ GpuProgram::GpuProgram(const Graph& graph, Resources& resources, RunState& state
 GpuProgram::~GpuProgram() {
     --resources_.transfer.live().programs;
     for (const auto& recording : recordings_) {
-        if (recording->readback) {
-            state_.readback_bytes -= recording->readback->block.bytes();
-        }
         resources_.device.settle(recording->last_use);
+        release_readback(*recording);
     }
 }
 
@@ -203,7 +201,24 @@ GpuProgram::Recording* GpuProgram::find_recording() const {
     return same == recordings_.end() ? nullptr : same->get();
 }
 
+// A key of another generation of the heap is never asked for again. One by one: asking the device
+// may throw.
+void GpuProgram::forget_stale_recordings() {
+    const auto stale = [this](const Recording& recording) {
+        return recording.key.empty() || recording.key.end()[-2] != resources_.heap.generation();
+    };
+    for (auto it = recordings_.begin(); it != recordings_.end();) {
+        if (stale(**it) && resources_.device.done((*it)->last_use)) {
+            release_readback(**it);
+            it = recordings_.erase(it);
+        } else {
+            ++it;
+        }
+    }
+}
+
 GpuProgram::Recording& GpuProgram::oldest_recording() {
+    forget_stale_recordings();
     if (recordings_.size() < max_recordings) {
         recordings_.push_back(std::make_unique<Recording>(resources_.device, key_));
         return *recordings_.back();
@@ -268,10 +283,7 @@ void GpuProgram::plan_readback(Recording& recording, std::int64_t status_bytes) 
         bytes += words * static_cast<std::int64_t>(word_bytes);
     }
     // What a mirror still holds stays as it is; the recording gets memory of its own.
-    if (recording.readback) {
-        state_.readback_bytes -= recording.readback->block.bytes();
-        recording.readback.reset();
-    }
+    release_readback(recording);
     if (bytes > small_outputs || state_.readback_bytes + bytes > max_readback) {
         recording.parts.clear();
         bytes = status_bytes;
@@ -281,6 +293,12 @@ void GpuProgram::plan_readback(Recording& recording, std::int64_t status_bytes) 
             Readback{resources_.heap.allocate(vulkan::MemoryKind::readback, bytes)});
         state_.readback_bytes += recording.readback->block.bytes();
     }
+}
+
+void GpuProgram::release_readback(Recording& recording) const {
+    if (!recording.readback) return;
+    state_.readback_bytes -= recording.readback->block.bytes();
+    recording.readback.reset();
 }
 
 vulkan::Tickets GpuProgram::runs_before(std::int64_t population, std::span<const Binding> inputs,

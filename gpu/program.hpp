@@ -64,9 +64,11 @@ class GpuProgram : public Program {
                                            std::span<const Binding> outputs);
     /// A recording of the key, or null.
     [[nodiscard]] Recording* find_recording() const;
+    void forget_stale_recordings();
     [[nodiscard]] Recording& oldest_recording();
     void record(Recording& recording);
     void plan_readback(Recording& recording, std::int64_t status_bytes) const;
+    void release_readback(Recording& recording) const;
     /// What a run comes after: others that write what it reads, or touch what it writes.
     [[nodiscard]] vulkan::Tickets runs_before(std::int64_t population,
                                               std::span<const Binding> inputs,

@@ -29,7 +29,7 @@ namespace gpu {
 namespace {
 
 /// Follows the driver in a fingerprint: changes when bits change that fast math alone has.
-constexpr std::string_view fast_kernels = ", kernels 5";
+constexpr std::string_view fast_kernels = ", kernels 6";
 
 /// Without a limit of the user: what the device has, less what the driver keeps for itself.
 std::int64_t memory_limit(const VulkanOptions& options, const vulkan::DeviceLimits& limits) {

@@ -25,7 +25,8 @@ enum class DataError : std::uint32_t {
     scatter_out_of_range,
     take_along_axis_out_of_range,
     scatter_add_along_axis_out_of_range,
-    division_by_zero
+    division_by_zero,
+    loops_ended  ///< By a software device, see max_turns.
 };
 
 }  // namespace cambrian::gpu

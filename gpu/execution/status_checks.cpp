@@ -52,6 +52,9 @@ void collect(const Graph& graph, const Node& node, StatusSite& site) {
         site.checks.push_back({indexed->code, indexed->rows(graph, node)});
     } else if (may_divide_by_zero(graph, node)) {
         site.checks.push_back({DataError::division_by_zero, 0});
+    } else if (const auto* network = std::get_if<InterpretAttribute>(&node.attributes);
+               network != nullptr && network->neurons >= NeuronSet::any) {
+        site.checks.push_back({DataError::loops_ended, 0});
     } else if (const auto* scan = std::get_if<ScanAttribute>(&node.attributes)) {
         collect(scan->body, site);
     } else if (const auto* fused = std::get_if<FusedAttribute>(&node.attributes)) {
@@ -69,6 +72,9 @@ StatusSite status_checks(const Graph& graph, const Node& node) {
 
 std::string status_message(const StatusSite& site, DataError code, std::int32_t index) {
     if (code == DataError::division_by_zero) return std::string(division_by_zero);
+    if (code == DataError::loops_ended)
+        return "a network of neurons is too large for this device (it is a software device, which "
+               "ends loops after 65,535 turns) use a GPU, or set engine.backend to \"cpu\"";
     // Of several checks in one kernel, the first that this index fails.
     const auto failed = std::ranges::find_if(site.checks, [&](const StatusSite::Check& check) {
         return check.code == code && (index < 0 || index >= check.rows);

@@ -17,6 +17,10 @@ namespace cambrian::vulkan {
 
 class AddressBook;
 
+/// Threads of a workgroup that kernels need: how many share a long row decides its bits. Vulkan
+/// promises a quarter as many, GPUs of desktops have twice as many.
+inline constexpr std::uint32_t needed_group_threads = 512;
+
 /// What kernels and memory may rely on.
 struct DeviceLimits {
     std::uint32_t subgroup_width = 1;

@@ -244,6 +244,7 @@ void describe_modern(const Instance& instance, PhysicalDevice& device) {
     if (queue) device.queues = queue->count;
     if (!queue && device.info.missing.empty()) device.info.missing = "it has no compute queue";
     fill_limits(device, properties, queue && queue->timestamps);
+    if (device.info.missing.empty()) device.info.missing = missing_limits(device.limits);
     name_features(device);
 }
 
@@ -267,6 +268,14 @@ PhysicalDevice describe(const Instance& instance, VkPhysicalDevice handle) {
 }
 
 }  // namespace
+
+// Kernels that would take more shared memory than the 16 KiB of every device choose by what there
+// is.
+std::string missing_limits(const DeviceLimits& limits) {
+    if (limits.max_group_threads >= needed_group_threads) return "";
+    return fmt::format("its workgroups have {} threads, and {} are needed",
+                       limits.max_group_threads, needed_group_threads);
+}
 
 std::vector<PhysicalDevice> find_physical_devices(const Instance& instance) {
     std::vector<PhysicalDevice> devices;

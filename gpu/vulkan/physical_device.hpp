@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cambrian/gpu/vulkan/device.hpp"
@@ -28,6 +29,9 @@ struct PhysicalDevice {
     std::uint32_t queue_family = 0;  ///< Compute, without graphics where there is one.
     std::uint32_t queues = 0;        ///< Of that family.
 };
+
+/// Why kernels cannot run on a device with such limits, or an empty text.
+[[nodiscard]] std::string missing_limits(const DeviceLimits& limits);
 
 /// All devices, software devices last, with their indices. Those that Cambrian cannot use say why
 /// in info.missing.

@@ -32,6 +32,15 @@ std::vector<std::int64_t> candidates(const ScanAttribute& scan) {
     return extents;
 }
 
+/// Turns of loops for a row of a network that is data, or operations, at most. Of neurons of any
+/// kind medians take most for a word of weights (INTERPRET_MEDIAN): with 31 inputs nearly 7, and
+/// one of the neurons. Inputs and state are copied twice.
+std::int64_t max_network_operations(const RowSite& site, const InterpretAttribute& network) {
+    const std::int64_t turns_of_word =
+        network.neurons >= NeuronSet::any ? 8 : row_op(Op::interpret).cost;
+    return turns_of_word * network.weights + 2 * (site.shape(2)[-1] + site.shape(3)[-1]);
+}
+
 /// Tries one extent of the row axis.
 class Attempt {
   public:
@@ -88,7 +97,11 @@ class Attempt {
             if (!row_op(node.op).moves)
                 result_.row_words += row_elements(site.result(i).shape, split == RowSplit::rows);
         }
-        result_.operations += row_operations(site);
+        const std::int64_t operations = row_operations(site);
+        result_.operations += operations;
+        const auto* network = std::get_if<InterpretAttribute>(&node.attributes);
+        result_.max_operations +=
+            network == nullptr ? operations : max_network_operations(site, *network);
         return true;
     }
 

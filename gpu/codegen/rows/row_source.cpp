@@ -4,6 +4,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/gpu/codegen/rows/text.hpp"
+#include "cambrian/gpu/codegen/shader_texts.hpp"
 
 namespace cambrian::gpu {
 namespace {
@@ -41,6 +42,17 @@ std::string lane_of_team(std::size_t prices_entry) {
         fmt::arg("rows", RowPush::rows), fmt::arg("population", RowPush::population),
         fmt::arg("weight", RowPush::team_weight), fmt::arg("prices", prices_entry),
         fmt::arg("fixed", RowSpread::fixed_price));
+}
+
+/// A loop of at least two turns, of which a device that has ended others does one.
+std::string report_of_ended_loops(std::size_t status_entry) {
+    return fmt::format(
+        "    uint turns = 0u;\n"
+        "    while (turns <= push.word[{steps}]) ++turns;\n"
+        "    if (turns <= push.word[{steps}]) report(Words(entry_address({entry}u, 0u)), {code}u, "
+        "0u);\n",
+        fmt::arg("steps", RowPush::steps), fmt::arg("entry", status_entry),
+        fmt::arg("code", static_cast<std::uint32_t>(DataError::loops_ended)));
 }
 
 /// Pointers whose words go without registers, so that the others fit: those with most words.
@@ -93,6 +105,7 @@ RowText RowKernelText::finish() {
     }
     text += writer_.in_loop();
     text += "    }\n";
+    if (writer_.reports_ended_loops) text += report_of_ended_loops(writer_.status_entry);
     if (writer_.teams) text += "    if (team_member > 0) return;\n";
     text += stores_ + "}\n";
     return {std::move(text), writer_.constants, writer_.reports, writer_.width,

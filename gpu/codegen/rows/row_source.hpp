@@ -21,7 +21,10 @@ struct RowAnalysis {
     std::vector<bool> has_rows;   ///< Of every value of the body.
     std::int64_t row_words = 0;   ///< Words of all values of one row.
     std::int64_t operations = 0;  ///< About that many scalar operations for one row and step.
-    std::string obstacle;         ///< Why there can be no row kernel; empty when there can.
+    /// At most that many of them or turns of loops, whatever a network that is data may be: what
+    /// dispatches are cut by.
+    std::int64_t max_operations = 0;
+    std::string obstacle;  ///< Why there can be no row kernel; empty when there can.
 };
 
 /// Bodies above these go step by step: their texts would compile for too long, or one invocation
@@ -54,6 +57,10 @@ struct RowTextOptions {
     /// side, before they are read in every step; 0: none are.
     std::int64_t max_interleaved = 8192;
     bool teams = false;  ///< Whether several lanes may walk one row: neighbours are one subgroup.
+    /// A software device, which compiles for minutes what is written out hundreds of times, and
+    /// ends loops early (max_turns): networks of neurons of any kind report that.
+    bool software = false;
+    std::int64_t shared_words = 8192;  ///< Of a workgroup, at most.
 };
 
 /// Networks that are data, laid out anew before the steps: of `individuals` networks side by side

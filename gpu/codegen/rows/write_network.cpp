@@ -53,10 +53,10 @@ bool spread_networks(RowWriter& writer, const Node& node) {
 }
 
 /// Puts the working memory of one network in a kernel into shared memory, in workgroups as wide as
-/// that is for: all that every device's workgroup has (32 KiB). → definitions, none where it does
-/// not fit.
+/// that is for: 32 KiB, or less where the device's workgroups have less. → definitions, none where
+/// it does not fit.
 std::string shared_memory(RowWriter& writer, const std::string& function, std::int64_t words) {
-    constexpr std::int64_t shared_words = 8192;
+    const std::int64_t shared_words = writer.shared_words();
     if (words * row_group_width > shared_words || writer.has_functions("interpret_store"))
         return {};
     writer.need_functions("interpret_store", "");
@@ -75,6 +75,12 @@ std::string teams(RowWriter& writer) {
     return "#define INTERPRET_TEAMS\n";
 }
 
+/// Whether the words of a row are copied one by one in the text.
+bool writes_out_inputs(const RowWriter& writer, std::int64_t inputs) {
+    constexpr std::int64_t max_of_software = 64;
+    return !writer.software() || inputs <= max_of_software;
+}
+
 /// The interpreter of a node, for networks of these sizes.
 void need_interpreter(RowWriter& writer, const Node& node, const InterpretedRow& row) {
     const auto& attribute = std::get<InterpretAttribute>(node.attributes);
@@ -82,6 +88,11 @@ void need_interpreter(RowWriter& writer, const Node& node, const InterpretedRow&
     const std::string activations =
         attribute.activations == ActivationSet::any ? "#define INTERPRET_ANY_ACTIVATION\n" : "";
     const std::string memory = shared_memory(writer, function, attribute.memory);
+    if (writer.software() && attribute.neurons >= NeuronSet::any) {
+        writer.need_functions("status", shader_text("cambrian/gpu/shaders/status.glsl"));
+        writer.reports = true;
+        writer.reports_ended_loops = true;
+    }
     // Neurons wait for each other: levels of few hold little to share.
     const bool shares = !memory.empty() && row.spread > 1 && attribute.neurons == NeuronSet::none;
     writer.need_functions(
@@ -91,10 +102,12 @@ void need_interpreter(RowWriter& writer, const Node& node, const InterpretedRow&
                         "#define INTERPRET_OUTPUTS {}\n#define INTERPRET_STATE {}\n"
                         "#define INTERPRET_STATE_SIZE {}\n#define INTERPRET_MEMORY {}\n"
                         "#define INTERPRET_NEURONS {}\n#define INTERPRET_SPREAD {}\n"
+                        "#define INTERPRET_EACH_INPUT [[{}]]\n"
                         "#define CAMBRIAN_CALL(name) own_##name\n{}#undef CAMBRIAN_CALL\n",
                         function, row.inputs, attribute.outputs, state_of_network(node),
                         (row.state + 7) / 4 * 4, attribute.memory,
                         static_cast<int>(attribute.neurons), row.spread,
+                        writes_out_inputs(writer, row.inputs) ? "unroll" : "dont_unroll",
                         whole_shader_text("cambrian/gpu/shaders/scan/interpret/network.glsl")));
 }
 
@@ -135,9 +148,14 @@ void row_write::interpret(RowWriter& writer, const Node& node) {
     const auto index_in = [](std::span<const Index> at) { return at[0].text(); };
     const std::string x = array(rows, "row");
     const std::string y = array(result, "output");
-    writer.each(rows.shape, 1, [&](std::span<const Index> at) {
+    const auto copy_input = [&](std::span<const Index> at) {
         writer.line("{}[{}] = {};", x, index_in(at), writer.element(rows, at));
-    });
+    };
+    if (writes_out_inputs(writer, rows.shape[0])) {
+        writer.each(rows.shape, 1, copy_input);
+    } else {
+        writer.loop_over(rows.shape, copy_input);
+    }
     const auto each_of_state = [&](const auto& line) {
         if (!in_place) writer.each(state.shape, 1, line);
     };

@@ -81,6 +81,7 @@ void row_write::argmax(RowWriter& writer, const Node& node) {
     const ValueId id = result_of(node);
     const View result = writer.result(node, 0, from.outer);
     const View largest = writer.local(from.operand.type, Shape{}, writer.fresh("largest"));
+    const std::array types{largest.type, largest.type};
     const bool expand = from.length <= max_unrolled;
     writer.each(from.outer, 2 * from.length, [&](std::span<const Index> at) {
         const std::string to = writer.element(result, at);
@@ -88,8 +89,11 @@ void row_write::argmax(RowWriter& writer, const Node& node) {
         writer.line("{} = 0;", to);
         walk_axis(writer, from.length, expand, [&](const Index& along) {
             const std::string next = element_along(writer, from, at, along);
-            writer.line("{0} = {1} > {2} ? int({3}) : {0};", to, next, largest.name, along.text());
-            writer.line("{0} = {1} > {0} ? {1} : {0};", largest.name, next);
+            const std::array pair{largest.name, next};
+            const std::string larger =
+                expression(Op::less, pair, types, ValueType::boolean) + " != 0";
+            writer.line("{0} = {1} ? int({2}) : {0};", to, larger, along.text());
+            writer.line("{0} = {1} ? {2} : {0};", largest.name, larger, next);
         });
     });
     writer.set(id, *reshaped(result, writer.row_shape(id)));

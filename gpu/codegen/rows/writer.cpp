@@ -146,15 +146,20 @@ std::string RowWriter::constant_element(const View& view, const Index& index) {
 
 void RowWriter::each(const Shape& shape, std::int64_t cost, const Body& body) {
     const std::int64_t operations = shape.elements() * cost;
-    std::vector<Index> indices;
     if (operations <= options_.max_expanded &&
         section_->expanded + operations <= max_expanded_in_all) {
         section_->expanded += operations;
+        std::vector<Index> indices;
         expand(shape, indices, body);
     } else {
         section_->expanded += cost;
-        loops(shape, indices, body);
+        loop_over(shape, body);
     }
+}
+
+void RowWriter::loop_over(const Shape& shape, const Body& body) {
+    std::vector<Index> indices;
+    loops(shape, indices, body);
 }
 
 void RowWriter::expand(const Shape& shape, std::vector<Index>& indices, const Body& body) {

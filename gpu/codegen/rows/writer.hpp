@@ -141,6 +141,8 @@ class RowWriter {
     /// cost little, else inside loops.
     using Body = std::function<void(std::span<const Index> indices)>;
     void each(const Shape& shape, std::int64_t cost, const Body& body);
+    /// The same inside loops.
+    void loop_over(const Shape& shape, const Body& body);
     /// The elements of a view side by side in a new local.
     [[nodiscard]] View copied(const View& view);
     void copy(const View& to, const View& from);
@@ -168,6 +170,7 @@ class RowWriter {
     std::size_t status_entry = 0;
     /// Whether a line reports data errors.
     bool reports = false;
+    bool reports_ended_loops = false;
     std::uint32_t width = row_group_width;  ///< Lanes of a workgroup.
     std::optional<RowSpread> spread;
     bool teams = false;  ///< Whether several lanes may walk one row: their text is there.
@@ -178,6 +181,8 @@ class RowWriter {
     /// Declares `bytecode` and `weights`, where the network of this invocation lies in the copy.
     void need_spread(const RowSpread& wanted);
     [[nodiscard]] bool may_have_teams() const { return options_.teams; }
+    [[nodiscard]] bool software() const { return options_.software; }
+    [[nodiscard]] std::int64_t shared_words() const { return options_.shared_words; }
     /// Whether invariants may be laid out anew.
     [[nodiscard]] bool lays_out() const { return options_.max_interleaved > 0; }
     /// Words each pointer keeps in registers.

@@ -24,7 +24,7 @@ struct RowTiling {
     bool whole = false;  ///< All vectors of all threads lie in the row.
 
     RowTiling(std::int64_t length, int max_kept) {
-        constexpr std::uint32_t max_threads = 512;
+        constexpr std::uint32_t max_threads = vulkan::needed_group_threads;
         const auto words = static_cast<std::uint32_t>(length);
         width = words % vector_words == 0 ? std::uint32_t{vector_words} : 1;
         const std::uint32_t all = words / width;

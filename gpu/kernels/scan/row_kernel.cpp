@@ -28,13 +28,16 @@ class RowKernel final : public Kernel {
               CompiledGraph& owner, const std::string& kernel_name)
         : resources_(owner.resources()),
           rows_(analysis.rows),
-          operations_(analysis.operations + 16),
+          operations_(analysis.max_operations + 16),
           length_(scan.length),
           per_individual_(views.per_individual) {
         RowTextOptions options{.math = resources_.math};
-        if (resources_.device.limits().software) options.max_expanded = 512;
-        if (scan.length < min_interleaved_steps) options.max_interleaved = 0;
         const vulkan::DeviceLimits& limits = resources_.device.limits();
+        if (limits.software) options.max_expanded = 512;
+        if (scan.length < min_interleaved_steps) options.max_interleaved = 0;
+        options.software = limits.software;
+        options.shared_words =
+            std::min(options.shared_words, limits.shared_bytes / cambrian::word_bytes);
         options.teams = limits.subgroup_scans && limits.neighbours() >= max_row_team;
         const RowText text = write_row_kernel(scan, analysis, options);
         width_ = text.width;

@@ -92,7 +92,7 @@ CAMBRIAN_ROW_SUM(int, int)
 // Whether a maximum that is being found moves to the next element: the row's first one is taken
 // whatever it is and stays if it is a NaN, then larger ones.
 bool moves(float largest, float x, bool first) {
-    return x > largest || (first && lane() == 0U);
+    return real_less(largest, x) || (first && lane() == 0U);
 }
 bool moves(int largest, int x, bool first) {
     return x > largest;
@@ -102,13 +102,13 @@ bool moves(int largest, int x, bool first) {
 float larger(float a, float b) {
     bool a_stays = (floatBitsToUint(a) & magnitude_mask) > exponent_mask;
     bool b_stays = (floatBitsToUint(b) & magnitude_mask) > exponent_mask;
-    return a_stays || !(b_stays || b > a) ? a : b;
+    return a_stays || !(b_stays || real_less(a, b)) ? a : b;
 }
 
 // Where a thread found a zero and the zero's sign: of maxima that are zero the first is taken.
 uint zero_key(float x, uint column) {
     uint bits = floatBitsToUint(x);
-    return (bits & exponent_mask) == 0U ? (column << 1) | (bits >> 31) : 0xFFFFFFFFU;
+    return (bits & magnitude_mask) == 0U ? (column << 1) | (bits >> 31) : 0xFFFFFFFFU;
 }
 
 float row_maximum(float largest, uint column) {
@@ -126,7 +126,7 @@ float row_maximum(float largest, uint column) {
             key = min(key, block_keys[first + i]);
         }
     }
-    bool zero = (floatBitsToUint(largest) & exponent_mask) == 0U;
+    bool zero = (floatBitsToUint(largest) & magnitude_mask) == 0U;
     return zero ? uintBitsToFloat((key & 1U) << 31) : largest;
 }
 

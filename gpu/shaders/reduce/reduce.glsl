@@ -6,6 +6,7 @@
 layout(constant_id = 1) const uint fold_kind = 0U;
 layout(constant_id = 2) const bool real_elements = true;
 const bool sums = fold_kind == 0U;
+const bool largest = fold_kind == 1U;
 
 // NaN is below everything: it never wins a comparison. Both zeros are one number.
 uint order_of(uint word) {

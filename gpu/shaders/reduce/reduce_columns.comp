@@ -12,8 +12,11 @@
 // the axis, outer positions of an individual, words between individuals of operand and result,
 // begin, end}.
 
+// A sum, the largest element, which then has place 0, or its place.
 uvec2 fold_so_far(uint so_far, Words operand, uint first, uint inner) {
-    return sums ? uvec2(so_far, 0U) : fold_start(operand.at[first + so_far * inner], so_far);
+    if (sums) return uvec2(so_far, 0U);
+    if (largest) return fold_start(so_far, 0U);
+    return fold_start(operand.at[first + so_far * inner], so_far);
 }
 
 void main() {
@@ -53,5 +56,7 @@ void main() {
         folded = fold(folded, fold_start(d, k + 3U));
     }
     for (; k < end; ++k) folded = fold(folded, fold_start(operand.at[first + k * inner], k));
+    // The largest element of earlier dispatches is there already.
+    if (largest && push.word[8] > 0U && folded.y == 0U) return;
     result.at[to] = fold_result(folded, operand, first, inner, start == 0U);
 }

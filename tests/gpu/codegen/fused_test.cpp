@@ -310,7 +310,10 @@ TEST_P(FusedRows, MaximaFollowTheRule) {
                                           {-infinity, -infinity, -1e38},
                                           {-infinity, nan, -5.0},
                                           {infinity, 1, 2},
-                                          {-infinity, nan, -infinity}};
+                                          {-infinity, nan, -infinity},
+                                          {-1.0, 1e-40, 0.0},
+                                          {1e-40, -0.0, 2e-40},
+                                          {-2e-40, -1e-40, -3e-40}};
     for (const std::size_t length : {3U, 70U, 2048U}) {
         Graph graph;
         const auto count = static_cast<std::int64_t>(rows.size());

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
@@ -23,6 +25,8 @@ namespace {
 
 using test::first_difference;
 using test::Rollout;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 std::vector<Tensor> on_cpu(const Rollout& rollout, std::int64_t population) {
     const auto backend = make_cpu_backend({.threads = 2, .math = Math::strict});
@@ -320,6 +324,38 @@ TEST(Rollout, NetworksThatAreDataMayBeNeurons) {
 
 TEST(Rollout, NetworksThatAreDataMayBeNeuronsOfAnyKind) {
     expect_bits_of_neurons(NeuronAggregation::max, false);
+}
+
+/// Medians of 40 inputs, which many turns of loops find.
+std::string network_of_medians(std::int64_t hidden) {
+    Neurons layer;
+    layer.in = 40;
+    layer.out = 2;
+    layer.neurons.assign(static_cast<std::size_t>(layer.out + hidden),
+                         {NeuronActivation::tanh, NeuronAggregation::median});
+    for (std::int64_t target = 0; target < layer.out + hidden; ++target) {
+        for (std::int64_t source = 0; source < layer.in; ++source)
+            layer.connections.push_back({.source = source, .target = target});
+        if (target >= layer.out)
+            layer.connections.push_back({.source = layer.in + target, .target = 0});
+    }
+    std::ranges::stable_sort(layer.connections, {}, &Neurons::Connection::target);
+    nlohmann::json network;
+    network["layers"].push_back({{"type", "dense"}, {"out", layer.in}});
+    network["layers"].push_back(nlohmann::json(to_json(AnyLayer(layer))));
+    return network.dump();
+}
+
+TEST(Rollout, NetworksThatAreDataMayHaveMediansOfManyInputs) {
+    expect_interpreted_bits({network_of_medians(0), test::multilayer_perceptron(5)});
+}
+
+TEST(Rollout, ADeviceThatEndsLoopsSaysSo) {
+    if (!test::test_vulkan_device().software()) GTEST_SKIP() << "this one ends none";
+    const Interpreted interpreted({network_of_medians(300)}, 1, 0);
+    const auto vulkan = make_vulkan_backend(test::test_vulkan_options(Math::strict));
+    EXPECT_THAT([&] { (void)evaluate(*vulkan, interpreted.graph(), 1, interpreted.inputs(1)); },
+                ThrowsMessage<InputError>(HasSubstr("ends loops after 65,535 turns")));
 }
 
 TEST(Rollout, AnIndividualDoesNotSeeItsPopulation) {

@@ -165,6 +165,19 @@ TEST(RowKernel, BodiesWithoutRowsAreOneRow) {
     expect_the_bits_of_the_cpu(graph, 4, 1);
 }
 
+TEST(RowKernel, TheLargestElementMayBeSubnormal) {
+    ScanBuilder scan;
+    const Var state = scan.carry(ValueType::real, {4, 3});
+    const Var smaller = state * 1e-20 * 1e-21;
+    const Graph graph =
+        scan.finish({state, cast(argmax(smaller, 1), ValueType::real), reduce_max(smaller, 1)}, 2);
+    expect_the_bits_of_the_cpu(graph, 3, 4);
+    const ScanAttribute body = gpu::lower_row_body(scan_of(graph));
+    EXPECT_THAT(gpu::write_row_kernel(body, gpu::analyse_rows(body, {}), {}).text,
+                HasSubstr("= op_less(largest"))
+        << "some devices compare subnormal numbers as zeros";
+}
+
 TEST(RowKernel, ReductionsMovementAndBatchedProductsInsideARow) {
     ScanBuilder scan;
     const Var state = scan.carry(ValueType::real, {4, 3, 2});
@@ -359,6 +372,55 @@ TEST(RowKernel, AMaskThatIsConstantTellsNothingOfWhoWalksOn) {
     const auto vulkan = make_vulkan_backend(test::test_vulkan_options(Math::strict));
     const std::vector<Tensor> inputs = inputs_of(graph, 2);
     expect_equal_bits(evaluate(*cpu, graph, 2, inputs), evaluate(*vulkan, graph, 2, inputs));
+}
+
+/// A network of neurons of any kind in the smallest bytecode.
+Graph network_of_neurons(std::int64_t memory, std::int64_t inputs = 3) {
+    ScanBuilder scan;
+    const Var row = scan.carry(ValueType::real, {5, inputs});
+    const Var state = scan.carry(ValueType::real, {5, 1});
+    const std::array operands{scan.invariant(ValueType::integer, {32}),
+                              scan.invariant(ValueType::real, {64}), row, state};
+    const Var output = scan.body().add(
+        Op::interpret, operands,
+        InterpretAttribute{
+            .outputs = inputs, .memory = memory, .weights = 64, .neurons = NeuronSet::any});
+    return scan.finish({output, state}, 9);
+}
+
+TEST(RowKernel, DispatchesAreCutByTheDearestNeurons) {
+    const gpu::RowAnalysis analysis = analysis_of(network_of_neurons(16));
+    EXPECT_EQ(analysis.operations, 2 * 64);
+    EXPECT_EQ(analysis.max_operations, 8 * 64 + 2 * (3 + 1));
+}
+
+TEST(RowKernel, WorkgroupsAreAsWideAsSharedMemoryIsThere) {
+    const Graph graph = network_of_neurons(128);
+    const ScanAttribute body = gpu::lower_row_body(scan_of(graph));
+    const auto text_for = [&](std::int64_t shared_words) {
+        return gpu::write_row_kernel(body, gpu::analyse_rows(body, {}),
+                                     {.shared_words = shared_words});
+    };
+    EXPECT_EQ(text_for(8192).width, 64U);
+    EXPECT_EQ(text_for(4096).width, 32U);
+    EXPECT_THAT(text_for(4096).text, HasSubstr("#define INTERPRET_LANES 32\n"));
+    EXPECT_THAT(text_for(4095).text, Not(HasSubstr("#define INTERPRET_LANES")));
+}
+
+TEST(RowKernel, ASoftwareDeviceLoopsOverManyInputsAndTellsOfLoopsItEnds) {
+    const auto text_for = [](std::int64_t inputs, bool software) {
+        const Graph graph = network_of_neurons(256, inputs);
+        const ScanAttribute body = gpu::lower_row_body(scan_of(graph));
+        return gpu::write_row_kernel(body, gpu::analyse_rows(body, {}), {.software = software});
+    };
+    constexpr const char* loop = "#define INTERPRET_EACH_INPUT [[dont_unroll]]";
+    EXPECT_THAT(text_for(65, true).text, HasSubstr(loop));
+    EXPECT_THAT(text_for(64, true).text, Not(HasSubstr(loop)));
+    EXPECT_THAT(text_for(65, false).text, Not(HasSubstr(loop)));
+    EXPECT_TRUE(text_for(3, true).reports);
+    EXPECT_FALSE(text_for(3, false).reports);
+    gpu::ShaderCompiler compiler("", "");
+    EXPECT_FALSE(compiler.compile("rows", text_for(65, true).text).empty());
 }
 
 TEST(RowKernel, EqualStructuresShareAText) {

@@ -6,6 +6,7 @@
 
 #include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/tests/gpu/support/word_support.hpp"
+#include "cambrian/tests/support/vulkan_device.hpp"
 
 // Reductions on the device. Under strict math, and for everything but sums of reals, no bit differs
 // from the CPU backend.
@@ -89,6 +90,21 @@ TEST_F(VulkanReduce, LargestElementsHaveTheBitsOfTheCpu) {
     expect_cases_equal(backend(Math::fast), Op::reduce_max, ValueType::real, test::hashed_words);
     expect_cases_equal(backend(Math::strict), Op::reduce_max, ValueType::real, crowded_words);
     expect_cases_equal(backend(Math::fast), Op::reduce_max, ValueType::integer, test::hashed_words);
+}
+
+TEST_F(VulkanReduce, LargestElementsInDispatchesOfFewTurnsHaveTheBitsOfTheCpu) {
+    VulkanOptions options = test::test_vulkan_options(Math::strict);
+    options.max_turns = 64;
+    options.fuse = false;
+    const auto vulkan = make_vulkan_backend(options);
+    for (const bool with_nan : {false, true}) {
+        const ReduceCase reduce{Shape{300, 3}, 0};
+        Words words = crowded_words(900, 3);
+        if (with_nan) words[1] = not_a_number;
+        for (const Op op : {Op::reduce_max, Op::argmax})
+            test::expect_equal_to_cpu(*vulkan, reduce_graph(op, ValueType::real, reduce, false), 1,
+                                      {words}, std::string(name(op)) + " in five dispatches");
+    }
 }
 
 TEST_F(VulkanReduce, TheFirstLargestElementIsFound) {

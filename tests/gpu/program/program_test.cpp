@@ -89,6 +89,37 @@ TEST_F(ProgramTest, RecordsAnewOnlyForOtherAddressesOrPopulations) {
     EXPECT_EQ(reals(*outputs.second), expected_small(numbers(5), numbers(5 * 8)));
 }
 
+TEST_F(ProgramTest, RecordingsOfMemoryThatWentBackTakeNoRoomOnTheHost) {
+    constexpr std::int64_t apart = 64;
+    constexpr std::int64_t width = (std::int64_t{1} << 20) - 17 * apart;
+    Graph graph;
+    graph.output(broadcast(graph.input("x", ValueType::real, {1}) * 2.0, {width}));
+    const std::array programs{backend_->compile(graph), backend_->compile(graph),
+                              backend_->compile(graph)};
+    const auto x = buffer(std::vector<float>{1.5F});
+    const auto output = backend_->allocate(ValueType::real, std::int64_t{1} << 20);
+    const auto run = [&](std::size_t program, std::int64_t place) {
+        programs[program]->run(1, std::vector<Binding>{{x.get()}},
+                               std::vector<Binding>{{output.get(), place * apart}});
+    };
+    const auto submissions_of_a_result = [&](std::int64_t place) {
+        const std::int64_t before = statistics().submits;
+        run(2, place);
+        std::array<float, 2> found{};
+        backend_->download(*output, place * apart, std::span<float>(found));
+        EXPECT_THAT(found, Each(3.0F));
+        return statistics().submits - before;
+    };
+    for (std::int64_t place = 0; place < 16; ++place)
+        for (const std::size_t program : {0U, 1U}) run(program, place);
+    EXPECT_EQ(submissions_of_a_result(0), 2) << "the host has memory for 32 of them";
+    // A slab of its own, which goes back.
+    backend_->allocate(ValueType::real, std::int64_t{1} << 24).reset();
+    backend_->trim();
+    run(0, 0);
+    EXPECT_EQ(submissions_of_a_result(1), 1);
+}
+
 TEST_F(ProgramTest, OutputsThatAreInputsConstantsOrRepeatedAreCopied) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {3});

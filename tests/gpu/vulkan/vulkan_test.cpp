@@ -7,6 +7,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
 #include "cambrian/gpu/vulkan/instance.hpp"
+#include "cambrian/gpu/vulkan/physical_device.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 
 namespace cambrian {
@@ -48,6 +49,15 @@ TEST(VulkanLimits, StrictMathIsForDriversThatKeepBits) {
     limits.float_controls = {};
     limits.known_driver = true;
     EXPECT_EQ(limits.strict_fault(), "") << "tests have seen it keep them";
+}
+
+TEST(VulkanLimits, WorkgroupsAreAsLargeAsKernelsNeed) {
+    vulkan::DeviceLimits limits;
+    limits.max_group_threads = 256;
+    EXPECT_EQ(vulkan::missing_limits(limits),
+              "its workgroups have 256 threads, and 512 are needed");
+    limits.max_group_threads = 512;
+    EXPECT_EQ(vulkan::missing_limits(limits), "");
 }
 
 TEST(VulkanDeviceList, HasSoftwareDevicesLastAndIndicesInOrder) {

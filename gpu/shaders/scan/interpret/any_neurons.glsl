@@ -54,13 +54,7 @@
                 if (how == 4 && end > first)
                     total = CAMBRIAN_CALL(divide)(total, float(end - first));
             } else if (how == 5 && end > first) {
-                const int middle = (end - first) >> 1;
-                INTERPRET_RANK(total, middle);
-                if (((end - first) & 1) == 0) {
-                    precise float lower = 0.0;
-                    INTERPRET_RANK(lower, middle - 1);
-                    total = (lower + total) * 0.5;
-                }
+                INTERPRET_MEDIAN(total);
             } else if (end > first) {
                 total = INTERPRET_TERM(first);
                 for (int i = first + 1; i < end; ++i) {

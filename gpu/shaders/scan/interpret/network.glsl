@@ -20,6 +20,7 @@
 //   INTERPRET_TEAMS    where the lanes of a team walk one row together (team.glsl), each with a state of its own;
 //                      not with neurons
 //   INTERPRET_SPREAD   fours from one of the bytecode and the weights to the next: those between are others' networks
+//   INTERPRET_EACH_INPUT  [[unroll]], or [[dont_unroll]] where inputs are many for a compiler
 //   INTERPRET_ANY_ACTIVATION  where dense layers may have others than the common activations
 // and may include this text again with others: it undefines them. It needs prelude.glsl,
 // elementary.glsl (CAMBRIAN_CALL) and ops.glsl. Neighbouring rows run together best when they share
@@ -110,7 +111,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
 #endif
     INTERPRET_MEET  // Others may still read the last result.
     if (INTERPRET_MEMBER == 0) {
-        [[unroll]] for (int i = 0; i < INTERPRET_INPUTS; ++i) INTERPRET_WORD(i) = row[i];
+        INTERPRET_EACH_INPUT for (int i = 0; i < INTERPRET_INPUTS; ++i) INTERPRET_WORD(i) = row[i];
     }
     INTERPRET_MEET
 
@@ -295,16 +296,18 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
                 INTERPRET_AT(one, 0) = 1.0;
                 for (int i = 0; i < table.y; ++i) INTERPRET_AT(one + 1, i) = INTERPRET_STATE[other + i];
                 int record = position + 1;
+                // Not where the records were left: a device may end their loop early (max_turns).
+                const int places_out = record + (table.z >> 2);
 #if INTERPRET_NEURONS == 1
 #include "cambrian/gpu/shaders/scan/interpret/sums.glsl"
 #else
 #include "cambrian/gpu/shaders/scan/interpret/any_neurons.glsl"
 #endif
                 for (int i = 0; i < outputs; ++i)
-                    INTERPRET_AT(to, i) = INTERPRET_AT(INTERPRET_CODE(record + (i >> 2))[i & 3], 0);
+                    INTERPRET_AT(to, i) = INTERPRET_AT(INTERPRET_CODE(places_out + (i >> 2))[i & 3], 0);
                 for (int i = 0; i < table.y; ++i) {
                     const int at = outputs + i;
-                    INTERPRET_STATE[other + i] = INTERPRET_AT(INTERPRET_CODE(record + (at >> 2))[at & 3], 0);
+                    INTERPRET_STATE[other + i] = INTERPRET_AT(INTERPRET_CODE(places_out + (at >> 2))[at & 3], 0);
                 }
                 position += tail.w >> 2;
                 next_head = INTERPRET_CODE(position);
@@ -323,6 +326,7 @@ void INTERPRET_NAME(Bytecode bytecode, PackedWeights weights, in float row[INTER
 
 #undef INTERPRET_NAME
 #undef INTERPRET_INPUTS
+#undef INTERPRET_EACH_INPUT
 #undef INTERPRET_OUTPUTS
 #undef INTERPRET_STATE
 #undef INTERPRET_STATE_SIZE

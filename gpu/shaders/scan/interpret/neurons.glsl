@@ -28,11 +28,12 @@ void activate_pair(inout float x[2], int code) {
 // NeuronTable::joins_mark.
 const int neuron_joins = 0x40000000;
 
-// Before in a stable order with NaN above all.
-bool neuron_before(float a, float b) {
-    const bool a_is_number = (floatBitsToUint(a) & magnitude_mask) <= exponent_mask;
-    const bool b_is_number = (floatBitsToUint(b) & magnitude_mask) <= exponent_mask;
-    return real_less(a, b) || (a_is_number && !b_is_number);
+// Numbers in the order of medians: both zeros are one, NaN is above all.
+uint neuron_order(float x) {
+    const uint magnitude = floatBitsToUint(x) & magnitude_mask;
+    const uint bits = magnitude == 0U ? 0U : floatBitsToUint(x);
+    const uint ordered = bits >= sign_mask ? ~bits : bits | sign_mask;
+    return magnitude > exponent_mask ? ~0U : ordered;
 }
 
 // Any activation, of two neurons of which the second may not matter.
@@ -70,21 +71,43 @@ void activate_any_pair(inout float x[2], int code, bool both) {
 #define INTERPRET_OWN(i) INTERPRET_PACKED(own + ((i) >> 2))[(i) & 3]
 // Input i of a neuron, times its weight.
 #define INTERPRET_TERM(i) op_mul(INTERPRET_AT(INTERPRET_PLACE(i), 0), INTERPRET_WEIGHT(i))
-// The input of a rank among those of a neuron.
-#define INTERPRET_RANK(result, rank)                                            \
-    for (int i = first; i < end; ++i) {                                         \
-        const float term = INTERPRET_TERM(i);                                   \
-        int before = 0;                                                         \
-        for (int j = first; j < end; ++j) {                                     \
-            const float other_term = INTERPRET_TERM(j);                         \
-            if (neuron_before(other_term, term) ||                              \
-                (j < i && !neuron_before(term, other_term)))                    \
-                ++before;                                                       \
-        }                                                                       \
-        if (before == (rank)) {                                                 \
-            result = term;                                                      \
-            break;                                                              \
-        }                                                                       \
+// The median of the inputs of a neuron in a stable order: of an even number the mean of the two in the middle. The lower
+// one is the largest of what is tried that has few enough before it, be that every input or, where they are many, every
+// bit of a number: turns of a loop for each input are few.
+#define INTERPRET_MEDIAN(result)                                                                    \
+    {                                                                                               \
+        const int count = end - first;                                                              \
+        const int middle = (count - 1) >> 1;                                                        \
+        uint low = 0U;                                                                              \
+        int rank = 0;                                                                               \
+        for (int turn = 0; turn < min(count, 32); ++turn) {                                         \
+            const uint tried =                                                                      \
+                count > 32 ? low | (sign_mask >> turn) : neuron_order(INTERPRET_TERM(first + turn));\
+            int before = 0;                                                                         \
+            for (int i = first; i < end; i += 8) {                                                  \
+                [[unroll]] for (int j = 0; j < 8; ++j) {                                            \
+                    const uint here = neuron_order(INTERPRET_TERM(min(i + j, end - 1)));            \
+                    before += i + j < end && here < tried ? 1 : 0;                                  \
+                }                                                                                   \
+            }                                                                                       \
+            const bool higher = before <= middle && tried >= low;                                   \
+            low = higher ? tried : low;                                                             \
+            rank = higher ? before : rank;                                                          \
+        }                                                                                           \
+        precise float lower = 0.0;                                                                  \
+        precise float upper = uintBitsToFloat(~0U);                                                 \
+        uint next = ~0U;                                                                            \
+        for (int i = first; i < end; ++i) {                                                         \
+            const float term = INTERPRET_TERM(i);                                                   \
+            const uint here = neuron_order(term);                                                   \
+            const bool follows = (here == low && rank == middle + 1) || (here > low && here < next);\
+            lower = here == low && rank == middle ? term : lower;                                   \
+            upper = follows ? term : upper;                                                         \
+            next = follows ? here : next;                                                           \
+            rank += here == low ? 1 : 0;                                                            \
+        }                                                                                           \
+        result = lower;                                                                             \
+        if ((count & 1) == 0) result = (lower + upper) * 0.5;                                       \
     }
 
 #endif
