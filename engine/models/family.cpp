@@ -230,19 +230,17 @@ DescribedModel describe(const Family& family, const Network& network,
                     i < theirs.size() ? shortened(to_json(theirs[i]).dump(), 300) : "is none"));
     if (model->tied) return {*model, plan_with(family, *model, family.prefix)};
     DescribedModel result{*model, plan_with(family, *model, family.prefix, Heads::copies)};
+    const NamedRanges ranges(network);
     const auto equal = [&](const PlannedTensor& tensor) {
         if (tensor.rules.size() < 2) return true;
         const auto part = [&](const TensorRule* rule) {
-            for (std::size_t i = 0; i < network.weights().size(); ++i)
-                if (const WeightRange& range = network.weights()[i];
-                    network.weight_name(i) == rule->ours.front())
-                    return weights.subspan(static_cast<std::size_t>(range.offset),
-                                           static_cast<std::size_t>(range.count));
-            return weights.first(0);
+            const WeightRange& range = ranges.at(rule->ours.front());
+            return weights.subspan(static_cast<std::size_t>(range.offset),
+                                   static_cast<std::size_t>(range.count));
         };
         return std::ranges::equal(part(tensor.rules[0]), part(tensor.rules[1]));
     };
-    result.model.tied = std::ranges::all_of(planned_tensors(result.plan, network), equal);
+    result.model.tied = std::ranges::all_of(planned_tensors(result.plan, ranges), equal);
     if (!result.model.tied) result.plan = plan_with(family, *model, family.prefix);
     return result;
 }

@@ -20,7 +20,6 @@ nlohmann::json value_of(const std::string& text) {
     return json_text::fault(text) ? nlohmann::json(text) : nlohmann::json::parse(text);
 }
 
-/// The path of all modules is a layer's name, or nothing.
 std::string example_of(std::string_view field) {
     if (field == activation) return "relu";
     if (field == "epsilon") return "1e-5";
@@ -41,9 +40,10 @@ FieldOptions::FieldOptions(const UniversalOptions& options) {
         const std::string name = text.substr(0, middle);
         const std::size_t dot = name.rfind('.');
         const bool whole = dot == std::string::npos;
-        fields_.push_back({text, whole ? "" : name.substr(0, dot),
-                           whole ? name : name.substr(dot + 1),
-                           value_of(text.substr(middle + 1)).dump()});
+        fields_.push_back({.text = text,
+                           .path = whole ? std::nullopt : std::optional(name.substr(0, dot)),
+                           .field = whole ? name : name.substr(dot + 1),
+                           .value = value_of(text.substr(middle + 1)).dump()});
         if (fields_.back().field == "type" && whole)
             throw ConfigError(fmt::format(
                 "--with {} names no module (only one has a type) write it like fc1.type=embedding",
@@ -70,7 +70,7 @@ std::map<std::string, std::string, std::less<>> FieldOptions::types() const {
         if (!known)
             throw ConfigError(
                 unknown_layer_type(type.is_string() ? type.get<std::string>() : given.value));
-        result[given.path] = type.get<std::string>();
+        result[*given.path] = type.get<std::string>();
     }
     return result;
 }
@@ -78,8 +78,7 @@ std::map<std::string, std::string, std::less<>> FieldOptions::types() const {
 FieldOptions::Given* FieldOptions::find(const std::string& path, std::string_view field) {
     Given* found = nullptr;
     for (Given& given : fields_)
-        if (given.field == field &&
-            (given.path == path || (given.path.empty() && found == nullptr)))
+        if (given.field == field && (given.path == path || (!given.path && found == nullptr)))
             found = &given;
     return found;
 }
@@ -93,7 +92,7 @@ void FieldOptions::fill(const FoundModule& module, LayerFields& fields, bool act
         }
         const bool applies =
             given.path == module.path ||
-            (given.path.empty() && known.contains(given.field) &&
+            (!given.path && known.contains(given.field) &&
              (given.field != activation || activated) && find(module.path, given.field) == &given);
         if (!applies) continue;
         fields[given.field] = given.value;
@@ -138,7 +137,8 @@ void FieldOptions::require_all_told(std::string_view source) const {
 
 void FieldOptions::require_all_used(const std::vector<FoundModule>& modules) const {
     std::vector<std::string> paths;
-    for (const FoundModule& module : modules) paths.push_back(module.path);
+    for (const FoundModule& module : modules)
+        paths.push_back(module.path.empty() ? "." : module.path);
     const auto require = [&](const std::vector<Given>& given, std::string_view option) {
         for (const Given& one : given)
             if (!one.used)

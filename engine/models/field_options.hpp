@@ -1,7 +1,7 @@
 #pragma once
 
 #include <map>
-#include <set>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,10 +35,10 @@ class FieldOptions {
 
   private:
     struct Given {
-        std::string text;   ///< As the user wrote it.
-        std::string path;   ///< Empty: all.
-        std::string field;  ///< Or the layer that is inserted.
-        std::string value;  ///< JSON.
+        std::string text;                 ///< As the user wrote it.
+        std::optional<std::string> path;  ///< None: all.
+        std::string field;                ///< Or the layer that is inserted.
+        std::string value;                ///< JSON.
         bool used = false;
     };
     Given* find(const std::string& path, std::string_view field);

@@ -123,7 +123,19 @@ LayerNames norm(std::string_view type, std::vector<TensorName> tensors) {
 
 LayerNames rms_norm() {
     LayerNames names = norm("rms_norm", {{{"gain"}, {"weight", "scale"}, 1}});
-    names.alike = "a LayerNorm without bias has the same tensors: --with MODULE.type=layer_norm";
+    names.alike =
+        "a LayerNorm without bias (--with MODULE.type=layer_norm) and PReLU, which is no layer "
+        "here, have the same tensors";
+    return names;
+}
+
+/// @param bias_use a LayerNorm without bias must be named with --with.
+LayerNames layer_norm(TensorUse bias_use) {
+    LayerNames names =
+        norm("layer_norm", {{{"gain"}, {"weight"}, 1}, {{"bias"}, {"bias"}, 1, bias_use}});
+    names.alike =
+        "GroupNorm, InstanceNorm and a BatchNorm without running statistics have the same "
+        "tensors, and are no layers here";
     return names;
 }
 
@@ -202,10 +214,9 @@ std::span<const LayerNames> layer_names() {
         gru(),
         recurrent("lstm", measure_recurrent<4>),
         batch_norm(),
-        norm("layer_norm", {{{"gain"}, {"weight"}, 1}, {{"bias"}, {"bias"}, 1}}),
+        layer_norm(needed),
         rms_norm(),
-        // A LayerNorm without bias must be named with --with.
-        norm("layer_norm", {{{"gain"}, {"weight"}, 1}, {{"bias"}, {"bias"}, 1, bias}}),
+        layer_norm(bias),
         dense_like("conv1d", 3, measure_conv),
         dense_like("conv2d", 4, measure_conv),
         dense_like("conv3d", 5, measure_conv),

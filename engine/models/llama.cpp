@@ -25,8 +25,8 @@ void complete_mistral(LanguageModel& model, const nlohmann::json& config) {
 }
 
 std::optional<LanguageModel> describe_mistral(std::span<const AnyLayer> chain) {
-    std::optional<LanguageModel> model = describe_gated_transformer(chain);
-    if (model) model->sliding = model->positions;
+    std::optional<LanguageModel> model = describe_gated_blocks(chain);
+    if (model) model->sliding = model->positions;  // A window says nothing of positions.
     return model;
 }
 

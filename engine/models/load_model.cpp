@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t longest_config = std::uint64_t{16} << 20U;
-
 /// A config.json beside the tensors.
 struct ModelConfig {
     std::string source;
@@ -29,7 +27,7 @@ std::optional<ModelConfig> read_config(const TensorFiles& files) {
     const fs::path path = files.folder() / "config.json";
     std::error_code ignored;
     if (!fs::is_regular_file(path, ignored)) return std::nullopt;
-    const std::vector<std::byte> bytes = read_file(path, longest_config);
+    const std::vector<std::byte> bytes = read_file(path, json_text::Limits{}.length);
     ModelConfig config{path.string(), {}, ""};
     try {
         config.json = json_text::parse(
@@ -77,6 +75,8 @@ LoadedModel load_modules(const TensorFiles& files, const std::optional<ModelConf
         plan.rules = module_rules(network);
         plan.buffers = module_buffers(network);
         add_parameters(model, std::move(plan), files);
+        if (config->json.contains("preparation"))
+            model.preparation = config->json["preparation"].dump();
         return model;
     }
     UniversalPlan found = universal_plan(files, options);

@@ -24,6 +24,7 @@ struct LoadedModel {
     std::vector<float> weights;
     std::vector<ModuleLayer> layers;  ///< Where names and shapes alone told them.
     std::vector<std::string> notes;   ///< Lines for people.
+    std::string preparation{};        ///< As SaveOptions has it.
 };
 /// Reads a model. `auto` goes by the "model_type" in the config.json beside the tensors, and where
 /// there is none by names and shapes, as `torch` does where no config of ours says more. Throws
@@ -35,14 +36,19 @@ struct LoadedModel {
 struct SaveOptions {
     StoredType type = StoredType::f32;
     std::uint64_t shard_bytes = 5'000'000'000;  ///< Of tensors in a file; a tensor is never split.
+    /// JSON on how rows become inputs, which a config of ours (torch_family) keeps and those of
+    /// others have no place for; empty: none.
+    std::string preparation{};
 };
 struct SavedModel {
     std::size_t files = 0;  ///< Of tensors.
     std::vector<std::string> notes;
 };
 /// Writes a network into a folder, which is made: config.json and model.safetensors, or several
-/// files and their index. Throws ConfigError where the network is not of the family, or the folder
-/// has a model.
+/// files and their index. Weights with a number format are the numbers that their codes stand for.
+/// Those of rows stay in a config of ours (torch_family). Throws ConfigError where the network is
+/// not of the family or its rows have a number format that the family has no place for, where
+/// torch_type() does not know the type, and where the folder has a model.
 [[nodiscard]] SavedModel save_model(const std::filesystem::path& folder, std::string_view family,
                                     const Network& network, std::span<const float> weights,
                                     const SaveOptions& options);

@@ -24,12 +24,16 @@ struct Role {
     int rank = 0;
     std::vector<std::string_view> names;
 };
+constexpr int rank_of_positions = 1;
 constexpr int rank_without_role = 6;
 const std::array roles{
     Role{0,
          {"embed_tokens", "wte", "embeddings", "embedding", "embed", "tok_embeddings",
-          "token_embedding", "word_embeddings"}},
-    Role{1, {"wpe", "position_embeddings", "position_embedding"}},
+          "token_embedding", "word_embeddings", "tok_emb", "tok_embed", "tok_embedding",
+          "token_emb", "token_embedding_table"}},
+    Role{rank_of_positions,
+         {"wpe", "position_embeddings", "position_embedding", "pos_emb", "pos_embed",
+          "pos_embedding", "position_embedding_table"}},
     Role{2, {"input_layernorm", "ln_1", "ln1", "attention_norm", "norm1", "layernorm_before"}},
     Role{3, {"self_attn", "attn", "attention", "self_attention"}},
     Role{4, {"post_attention_layernorm", "ln_2", "ln2", "ffn_norm", "norm2", "layernorm_after"}},
@@ -43,9 +47,13 @@ int rank_of(std::string_view part) {
     return rank_without_role;
 }
 
+std::string_view last_part(std::string_view path) {
+    return path.substr(path.rfind('.') + 1);
+}
+
 bool names_embedding(std::string_view path) {
-    const std::string_view last = path.substr(path.rfind('.') + 1);
-    return rank_of(last) <= 1 || last.find("emb") != std::string_view::npos;
+    const std::string_view last = last_part(path);
+    return rank_of(last) <= rank_of_positions || last.find("emb") != std::string_view::npos;
 }
 
 bool is_digit(char c) {
@@ -73,6 +81,11 @@ bool naturally_less(std::string_view a, std::string_view b) {
         }
     }
     return a.size() < b.size();
+}
+
+std::string without_digits(std::string text) {
+    std::erase_if(text, is_digit);
+    return text;
 }
 
 /// Tensors by what follows the path of their module.
@@ -174,6 +187,7 @@ class ModuleFinder {
             throw ConfigError(
                 fmt::format("--with {}.type={} fits no layer ({} has {}) choose another type", path,
                             type, path, listed_shapes(tensors)));
+        refuse_attention(path, tensors);
         visit_parts(path, tensors, depth);
     }
 
@@ -208,8 +222,35 @@ class ModuleFinder {
         for (const auto& part : parts) order.push_back(&part);
         std::ranges::stable_sort(
             order, [&](const auto* a, const auto* b) { return before(path, a->first, b->first); });
-        for (const auto* part : order)
-            visit(joined_path(path, part->first), part->second, depth + 1);
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            const std::size_t first = found_.size();
+            visit(joined_path(path, order[i]->first), order[i]->second, depth + 1);
+            if (i > 0)
+                found_[first].by_letters = by_letters(path, order[i - 1]->first, order[i]->first);
+        }
+    }
+
+    /// Throws for queries, keys and values whose module is no attention: dense layers one after
+    /// another would be another function.
+    void refuse_attention(const std::string& path, const Tensors& tensors) const {
+        constexpr std::array<std::string_view, 3> columns{"wq", "wk", "wv"};
+        std::vector<std::string> parts;
+        for (const LayerNames& names : layer_names())
+            for (const TensorName& tensor : names.tensors) {
+                if (std::ranges::find(columns, tensor.ours.front()) == columns.end()) continue;
+                for (const std::string_view name : tensor.theirs) {
+                    std::string part = joined_path(path, name.substr(0, name.find('.')));
+                    if (tensors.contains(name) && !choice_.types.contains(part))
+                        parts.push_back(std::move(part));
+                }
+            }
+        if (parts.size() < 2) return;
+        throw InputError(fmt::format(
+            "{}: {} are no attention that is known here ({} has {}; one has q_proj, k_proj, "
+            "v_proj and o_proj, or their like, and nothing else) rename its tensors, or name each "
+            "of these with --with {}.type=..",
+            source_, shortened(joined(parts)), shortened(path.empty() ? "the file" : path),
+            listed_shapes(tensors), parts.front()));
     }
 
     /// Recurrent layers one above another: weight_ih_l0, weight_ih_l1, ...
@@ -247,19 +288,29 @@ class ModuleFinder {
             source_, shortened(path), listed_shapes(tensors), path.empty() ? "NAME" : path));
     }
 
+    /// Where the user puts a part of a module.
+    [[nodiscard]] std::size_t place(const std::string& path, const std::string& part) const {
+        const std::string whole = joined_path(path, part);
+        for (std::size_t i = 0; i < choice_.order.size(); ++i)
+            if (choice_.order[i] == whole || choice_.order[i].starts_with(whole + ".")) return i;
+        return choice_.order.size();
+    }
+
     /// Whether a part of a module comes before another one.
     [[nodiscard]] bool before(const std::string& path, const std::string& a,
                               const std::string& b) const {
-        const auto place = [&](const std::string& part) {
-            const std::string whole = joined_path(path, part);
-            for (std::size_t i = 0; i < choice_.order.size(); ++i)
-                if (choice_.order[i] == whole || choice_.order[i].starts_with(whole + "."))
-                    return i;
-            return choice_.order.size();
-        };
-        if (place(a) != place(b)) return place(a) < place(b);
+        const std::size_t place_a = place(path, a);
+        const std::size_t place_b = place(path, b);
+        if (place_a != place_b) return place_a < place_b;
         if (rank_of(a) != rank_of(b)) return rank_of(a) < rank_of(b);
         return naturally_less(a, b);
+    }
+
+    /// Whether neither the user, nor a role, nor a number tells which of two parts comes first.
+    [[nodiscard]] bool by_letters(const std::string& path, const std::string& a,
+                                  const std::string& b) const {
+        return place(path, a) == place(path, b) && rank_of(a) == rank_of(b) &&
+               without_digits(a) != without_digits(b);
     }
 
     const ModuleChoice& choice_;
@@ -269,6 +320,10 @@ class ModuleFinder {
 };
 
 }  // namespace
+
+bool names_positions(std::string_view path) {
+    return rank_of(last_part(path)) == rank_of_positions;
+}
 
 std::vector<FoundModule> find_modules(const std::map<std::string, Shape>& tensors,
                                       const ModuleChoice& choice, std::string_view source) {

@@ -18,6 +18,7 @@ struct FoundModule {
     std::vector<TensorRule> rules;  ///< Our names are those in the layer.
     std::vector<std::pair<std::string, Shape>> tensors;
     std::vector<std::string> buffers;
+    bool by_letters = false;  ///< Nothing but letters tells that it follows the one before.
 };
 
 /// What a caller knows of modules beside their tensors.
@@ -26,10 +27,14 @@ struct ModuleChoice {
     std::vector<std::string> order;                         ///< Paths that come first, in order.
 };
 
+/// Whether the name of a module is that of a table of learned positions.
+[[nodiscard]] bool names_positions(std::string_view path);
+
 /// Groups tensors by the prefixes of their names into modules. They come in the order of `order`,
 /// of the roles that names tell (embedding, first norm, attention, second norm, hidden layers, ..,
 /// last norm, head), of numbers and of letters. Throws InputError that names tensors which are
-/// those of no layer, ConfigError where a choice fits nothing.
+/// those of no layer, or have queries and keys and are no attention; ConfigError where a choice
+/// fits nothing.
 [[nodiscard]] std::vector<FoundModule> find_modules(const std::map<std::string, Shape>& tensors,
                                                     const ModuleChoice& choice,
                                                     std::string_view source);

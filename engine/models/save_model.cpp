@@ -1,15 +1,20 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/io/safetensors_index.hpp"
 #include "cambrian/engine/models/family.hpp"
 #include "cambrian/engine/models/model_files.hpp"
+#include "cambrian/engine/models/transformer_blocks.hpp"
 #include "cambrian/engine/network/ties.hpp"
+#include "cambrian/engine/network/weight_formats.hpp"
 
 namespace cambrian::models {
 namespace {
@@ -23,11 +28,12 @@ struct WrittenModel {
     std::vector<std::string> notes;
 };
 
-WrittenModel written_modules(const Network& network) {
+WrittenModel written_modules(const Network& network, const std::string& preparation) {
     WrittenModel result;
     result.plan.rules = module_rules(network);
     result.config["model_type"] = torch_family;
     result.config["network"] = network_section(network.blueprint());
+    if (!preparation.empty()) result.config["preparation"] = json_text::parse_ordered(preparation);
     const auto note_tie = [&](const std::string& layer, const AnyLayer& any) {
         if (const std::optional<Tie> tie = tie_of(any))
             result.notes.push_back(
@@ -42,8 +48,8 @@ WrittenModel written_modules(const Network& network) {
 }
 
 WrittenModel written_model(std::string_view name, const Network& network,
-                           std::span<const float> weights) {
-    if (name == torch_family) return written_modules(network);
+                           std::span<const float> weights, const std::string& preparation) {
+    if (name == torch_family) return written_modules(network, preparation);
     std::string why;
     for (const Family& family : families()) {
         if (family.name != name || family.describe == nullptr) continue;
@@ -54,6 +60,12 @@ WrittenModel written_model(std::string_view name, const Network& network,
             if (described.model.tied)
                 result.notes.emplace_back(
                     "tied: embedding and head have the same weights and are one tensor");
+            const LanguageModel& model = described.model;
+            if (model.rope_factor != 1.0F && window_of(model) != model.positions)
+                result.notes.push_back(
+                    fmt::format("positions: max_position_embeddings is {}, the window of {} "
+                                "divided by the factor {}",
+                                model.positions, window_of(model), model.rope_factor));
             return result;
         } catch (const ConfigError& error) {
             why = error.what();
@@ -62,15 +74,8 @@ WrittenModel written_model(std::string_view name, const Network& network,
     throw ConfigError(why);
 }
 
-/// The name that other programs give a type of weights.
-std::string_view torch_type(StoredType type) {
-    if (type == StoredType::f16) return "float16";
-    if (type == StoredType::bf16) return "bfloat16";
-    return type == StoredType::f64 ? "float64" : "float32";
-}
-
 std::uint64_t bytes_of(const PlannedTensor& tensor, StoredType type) {
-    return (static_cast<std::uint64_t>(tensor.shape.elements()) * row(type).bits + 7) / 8;
+    return static_cast<std::uint64_t>(tensor.shape.elements()) * row(type).bits / 8;
 }
 
 /// Tensors one after another in files of so many bytes.
@@ -111,20 +116,20 @@ void write_text(const fs::path& path, const std::string& text) {
     write_file_atomically(path, std::as_bytes(std::span(text)));
 }
 
-}  // namespace
-
-SavedModel save_model(const fs::path& folder, std::string_view family, const Network& network,
+/// Writes a network whose weights have no number formats.
+SavedModel save_plain(const fs::path& folder, std::string_view family, const Network& network,
                       std::span<const float> weights, const SaveOptions& options) {
-    WrittenModel model = written_model(family, network, weights);
-    check_zeros(model.plan, network, weights);
+    WrittenModel model = written_model(family, network, weights, options.preparation);
+    model.config["torch_dtype"] = torch_type(options.type);
+    const NamedRanges ranges(network);
+    check_zeros(model.plan, ranges, weights);
     require_no_model(folder);
     std::error_code error;
     fs::create_directories(folder, error);
     if (error)
         throw InputError(fmt::format("{} cannot be made ({}) choose another place", folder.string(),
                                      error.message()));
-    model.config["torch_dtype"] = torch_type(options.type);
-    const auto shards = shards_of(planned_tensors(model.plan, network), options);
+    const auto shards = shards_of(planned_tensors(model.plan, ranges), options);
     SafetensorsIndex index;
     for (std::size_t i = 0; i < shards.size(); ++i) {
         const std::string name =
@@ -135,7 +140,7 @@ SavedModel save_model(const fs::path& folder, std::string_view family, const Net
         content.metadata["format"] = "pt";
         for (const PlannedTensor& tensor : shards[i]) {
             content.tensors.emplace(tensor.name,
-                                    write_tensor(tensor, network, weights, options.type));
+                                    write_tensor(tensor, ranges, weights, options.type));
             index.files.emplace(tensor.name, name);
             index.total_size += bytes_of(tensor, options.type);
         }
@@ -144,6 +149,30 @@ SavedModel save_model(const fs::path& folder, std::string_view family, const Net
     if (shards.size() > 1) write_text(folder / "model.safetensors.index.json", encode(index));
     write_text(folder / "config.json", model.config.dump(2) + "\n");
     return {shards.size(), std::move(model.notes)};
+}
+
+}  // namespace
+
+SavedModel save_model(const fs::path& folder, std::string_view family, const Network& network,
+                      std::span<const float> weights, const SaveOptions& options) {
+    Blueprint blueprint = network.blueprint();
+    if (family != torch_family && encodes_activations(blueprint))
+        throw ConfigError(fmt::format(
+            "the network cannot be written as {} (its rows have a number format, and models of "
+            "others round none) take it away with quantise, or write .cmb or .safetensors",
+            family));
+    if (!encodes_weights(blueprint)) return save_plain(folder, family, network, weights, options);
+    std::set<std::string> formats;
+    for_each_formats(blueprint, [&](LayerFormats& own) {
+        if (own.weights != Dtype::float32) formats.insert(weights_text(own));
+        own = {.activations = own.activations};  // Of torch_family, whose config has them.
+    });
+    SavedModel saved = save_plain(folder, family, Network(std::move(blueprint)),
+                                  evaluated_weights(network, weights), options);
+    saved.notes.push_back(fmt::format(
+        "weights are the numbers that their codes of {} stand for: a folder has no number formats",
+        fmt::join(formats, ", ")));
+    return saved;
 }
 
 }  // namespace cambrian::models

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -16,27 +15,29 @@
 namespace cambrian::models {
 namespace {
 
-constexpr std::array readable{StoredType::f32, StoredType::f16, StoredType::bf16, StoredType::f64};
-
-/// The weights of a network by name.
-class Ranges {
-  public:
-    explicit Ranges(const Network& network) {
-        for (std::size_t i = 0; i < network.weights().size(); ++i)
-            ranges_.emplace(network.weight_name(i), &network.weights()[i]);
-    }
-    [[nodiscard]] const WeightRange& at(const std::string& name) const {
-        const auto found = ranges_.find(name);
-        CAMBRIAN_EXPECT(found != ranges_.end());
-        return *found->second;
-    }
-
-  private:
-    std::map<std::string, const WeightRange*> ranges_;
+/// A type that tensors of models have, and what other programs call it.
+struct WeightType {
+    StoredType type{};
+    std::string_view torch;
 };
+constexpr std::array weight_types{
+    WeightType{StoredType::f32, "float32"}, WeightType{StoredType::f16, "float16"},
+    WeightType{StoredType::bf16, "bfloat16"}, WeightType{StoredType::f64, "float64"}};
+
+/// Null for another type.
+const WeightType* weight_type(StoredType type) {
+    const auto* const found = std::ranges::find(weight_types, type, &WeightType::type);
+    return found == weight_types.end() ? nullptr : found;
+}
+
+std::string known_weight_types() {
+    std::vector<std::string_view> names;
+    for (const WeightType& known : weight_types) names.push_back(row(known.type).name);
+    return joined(names);
+}
 
 /// The shape of the tensor that holds the parameters of a rule.
-Shape shape_of(const TensorRule& rule, const Ranges& ranges) {
+Shape shape_of(const TensorRule& rule, const NamedRanges& ranges) {
     const Shape& first = ranges.at(rule.ours.front()).parameter.shape;
     std::vector<std::int64_t> extents(first.extents().begin(), first.extents().end());
     for (std::size_t i = 1; i < rule.ours.size(); ++i)
@@ -55,8 +56,8 @@ std::size_t place_of(const TensorRule& rule, const Shape& shape, std::size_t ind
 
 /// Calls f(weight, place in the tensor) for every weight of a rule.
 template <class Weights, class F>
-void each_weight(const TensorRule& rule, const Shape& shape, const Ranges& ranges, Weights weights,
-                 const F& f) {
+void each_weight(const TensorRule& rule, const Shape& shape, const NamedRanges& ranges,
+                 Weights weights, const F& f) {
     std::size_t before = 0;
     for (const std::string& name : rule.ours) {
         const WeightRange& range = ranges.at(name);
@@ -111,11 +112,10 @@ void check_tensor(const std::string& name, const StoredPlace& place, const Shape
             fmt::format("{}: tensor \"{}\" is {} (the network needs {}) check the config of the "
                         "model, or name another --family",
                         source, shortened(name), place.shape.text(), shape.text()));
-    if (std::ranges::find(readable, place.type) == readable.end())
+    if (weight_type(place.type) == nullptr)
         throw InputError(fmt::format(
-            "{}: tensor \"{}\" holds {} (weights are read from F32, F16, BF16 and F64) write it "
-            "as one of these",
-            source, shortened(name), row(place.type).name));
+            "{}: tensor \"{}\" holds {} (weights are read from {}) write it as one of these",
+            source, shortened(name), row(place.type).name, known_weight_types()));
 }
 
 void check_copies(const ModelPlan& plan, const TensorFiles& files) {
@@ -141,6 +141,25 @@ float weight_of(const StoredTensor& tensor, std::size_t place, const std::string
 
 }  // namespace
 
+NamedRanges::NamedRanges(const Network& network) {
+    for (std::size_t i = 0; i < network.weights().size(); ++i)
+        ranges_.emplace(network.weight_name(i), &network.weights()[i]);
+}
+
+const WeightRange& NamedRanges::at(const std::string& name) const {
+    const auto found = ranges_.find(name);
+    CAMBRIAN_EXPECT(found != ranges_.end());
+    return *found->second;
+}
+
+std::string_view torch_type(StoredType type) {
+    if (const WeightType* known = weight_type(type)) return known->torch;
+    throw ConfigError(
+        fmt::format("a model in a folder cannot hold {} (programs read its tensors "
+                    "from {}) choose one of these, or write .safetensors",
+                    row(type).name, known_weight_types()));
+}
+
 bool fits_pattern(std::string_view name, std::string_view pattern) {
     constexpr std::string_view digits = "0123456789";
     while (!pattern.empty()) {
@@ -159,7 +178,7 @@ bool fits_pattern(std::string_view name, std::string_view pattern) {
 
 std::vector<float> read_weights(const ModelPlan& plan, const Network& network,
                                 const TensorFiles& files) {
-    const Ranges ranges(network);
+    const NamedRanges ranges(network);
     check_names(plan, files);
     for (const TensorRule& rule : plan.rules)
         if (!rule.theirs.empty())
@@ -179,8 +198,7 @@ std::vector<float> read_weights(const ModelPlan& plan, const Network& network,
     return weights;
 }
 
-std::vector<PlannedTensor> planned_tensors(const ModelPlan& plan, const Network& network) {
-    const Ranges ranges(network);
+std::vector<PlannedTensor> planned_tensors(const ModelPlan& plan, const NamedRanges& ranges) {
     std::vector<PlannedTensor> result;
     std::map<std::string, std::size_t> places;
     for (const TensorRule& rule : plan.rules) {
@@ -192,9 +210,9 @@ std::vector<PlannedTensor> planned_tensors(const ModelPlan& plan, const Network&
     return result;
 }
 
-StoredTensor write_tensor(const PlannedTensor& planned, const Network& network,
+StoredTensor write_tensor(const PlannedTensor& planned, const NamedRanges& ranges,
                           std::span<const float> weights, StoredType type) {
-    const Ranges ranges(network);
+    CAMBRIAN_EXPECT(weight_type(type) != nullptr);
     const StoredTypeRow& stored = row(type);
     const auto elements = static_cast<std::size_t>(planned.shape.elements());
     const auto numbers = [&](const TensorRule& rule) {
@@ -210,15 +228,13 @@ StoredTensor write_tensor(const PlannedTensor& planned, const Network& network,
             throw ConfigError(fmt::format(
                 "{} and {} cannot both be the tensor \"{}\" (they differ) write them apart",
                 planned.rules.front()->ours.front(), other->ours.front(), planned.name));
-    StoredTensor result{type, planned.shape,
-                        std::vector<std::byte>((elements * stored.bits + 7) / 8)};
+    StoredTensor result{type, planned.shape, std::vector<std::byte>(elements * stored.bits / 8)};
     for (std::size_t i = 0; i < elements; ++i)
         stored.write(static_cast<double>(values[i]), result.bytes.data(), i);
     return result;
 }
 
-void check_zeros(const ModelPlan& plan, const Network& network, std::span<const float> weights) {
-    const Ranges ranges(network);
+void check_zeros(const ModelPlan& plan, const NamedRanges& ranges, std::span<const float> weights) {
     for (const TensorRule& rule : plan.rules) {
         if (!rule.theirs.empty()) continue;
         for (const std::string& name : rule.ours) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,12 +42,28 @@ struct ModelPlan {
     std::vector<std::string> notes;  ///< Lines for people.
 };
 
+/// Where the weights of a network lie, by their names.
+class NamedRanges {
+  public:
+    /// @param network outlives it.
+    explicit NamedRanges(const Network& network);
+    /// Of a name that is there.
+    [[nodiscard]] const WeightRange& at(const std::string& name) const;
+
+  private:
+    std::map<std::string, const WeightRange*> ranges_;
+};
+
+/// What other programs call a type that tensors of models have: "bfloat16". Throws ConfigError for
+/// another type.
+[[nodiscard]] std::string_view torch_type(StoredType type);
+
 /// Whether a name is a pattern with numbers in place of '#'.
 [[nodiscard]] bool fits_pattern(std::string_view name, std::string_view pattern);
 
 /// The weights of the network of a plan. Throws InputError that names every tensor that is missing
-/// or left over, and one with another shape, of a type that is not F32, F16, BF16 or F64, or with
-/// an element that is not finite.
+/// or left over, and one with another shape, of a type that torch_type() does not know, or with an
+/// element that is not finite.
 [[nodiscard]] std::vector<float> read_weights(const ModelPlan& plan, const Network& network,
                                               const TensorFiles& files);
 
@@ -57,12 +74,12 @@ struct PlannedTensor {
     std::vector<const TensorRule*> rules;  ///< Those of the name.
 };
 [[nodiscard]] std::vector<PlannedTensor> planned_tensors(const ModelPlan& plan,
-                                                         const Network& network);
-/// One of them. Throws ConfigError where two rules of it have other numbers, or a parameter that
-/// they have no tensor for is not zero.
-[[nodiscard]] StoredTensor write_tensor(const PlannedTensor& planned, const Network& network,
+                                                         const NamedRanges& ranges);
+/// One of them. Throws ConfigError where two rules of it have other numbers.
+/// @param type one that torch_type() knows.
+[[nodiscard]] StoredTensor write_tensor(const PlannedTensor& planned, const NamedRanges& ranges,
                                         std::span<const float> weights, StoredType type);
 /// Throws ConfigError where a parameter without a tensor is not zero.
-void check_zeros(const ModelPlan& plan, const Network& network, std::span<const float> weights);
+void check_zeros(const ModelPlan& plan, const NamedRanges& ranges, std::span<const float> weights);
 
 }  // namespace cambrian::models

@@ -1,11 +1,14 @@
 #include "cambrian/engine/models/transformer_blocks.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
+#include "cambrian/engine/core/elementary_f64.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/core/message_text.hpp"
@@ -98,7 +101,7 @@ void read_original(LanguageModel& model, const nlohmann::json& rope) {
 
 /// By what YaRN multiplies queries and keys of sequences that are `factor` times as long.
 double yarn_gain(double factor, double weight = 1.0) {
-    return factor > 1.0 ? 0.1 * weight * std::log(factor) + 1.0 : 1.0;
+    return factor > 1.0 ? 0.1 * weight * elementary_f64::log(factor) + 1.0 : 1.0;
 }
 
 /// What positions of a type read.
@@ -250,16 +253,41 @@ void write_rotary(const LanguageModel& model, nlohmann::ordered_json& config) {
 
 namespace {
 
+/// Whether all angles are divided: then no length from before is written beside that of positions.
+bool scales_linearly(const LanguageModel& model) {
+    return model.rope_original == 0 && model.rope_factor > 1.0F;
+}
+
 /// As far as a model is made to see: configurations may have left the length from before their
 /// positions were scaled.
-std::int64_t positions_of(const LanguageModel& model) {
-    const double scaled =
-        static_cast<double>(model.rope_factor) * static_cast<double>(model.rope_original);
+std::int64_t scaled_positions(const LanguageModel& model) {
+    const std::int64_t original = scales_linearly(model) ? model.positions : model.rope_original;
+    const double scaled = static_cast<double>(model.rope_factor) * static_cast<double>(original);
     return std::max(model.positions, static_cast<std::int64_t>(
                                          std::min(scaled, static_cast<double>(largest_count))));
 }
 
+/// The positions that scaled_positions makes the window of: of linear ones at most one count.
+std::int64_t unscaled_positions(LanguageModel model, std::int64_t window) {
+    model.positions = static_cast<std::int64_t>(
+        std::ceil(static_cast<double>(window) / static_cast<double>(model.rope_factor)));
+    const std::int64_t above = scaled_positions(model);
+    if (above == window) return model.positions;
+    LanguageModel shorter = model;
+    --shorter.positions;
+    const std::int64_t below = scaled_positions(shorter);
+    throw ConfigError(fmt::format(
+        "the network cannot be written with linear positions: its attention has a window of {} "
+        "(rope_factor {} times a whole number of positions, rounded down, gives {}{}) give it "
+        "such a window, or choose --family torch",
+        window, model.rope_factor, below > 0 ? fmt::format("{} or ", below) : "", above));
+}
+
 }  // namespace
+
+std::int64_t window_of(const LanguageModel& model) {
+    return model.sliding > 0 ? model.sliding : scaled_positions(model);
+}
 
 std::vector<AnyLayer> gated_transformer(const LanguageModel& model) {
     const auto norm = [&] { return RmsNorm{.features = model.features, .epsilon = model.epsilon}; };
@@ -289,7 +317,7 @@ std::vector<AnyLayer> gated_transformer(const LanguageModel& model) {
         attention.rope_yarn = model.rope_yarn;
         attention.rope_truncate = model.rope_truncate;
         attention.rope_gain = model.rope_gain;
-        attention.window = model.sliding > 0 ? model.sliding : positions_of(model);
+        attention.window = window_of(model);
         layers.emplace_back(block(attention));
         layers.emplace_back(block(
             Swiglu{.features = model.features, .hidden = model.hidden, .bias = model.mlp_bias}));
@@ -299,7 +327,7 @@ std::vector<AnyLayer> gated_transformer(const LanguageModel& model) {
     return layers;
 }
 
-std::optional<LanguageModel> describe_gated_transformer(std::span<const AnyLayer> chain) {
+std::optional<LanguageModel> describe_gated_blocks(std::span<const AnyLayer> chain) {
     if (chain.size() < 5 || chain.size() % 2 != 1) return std::nullopt;
     const auto* embedding = std::get_if<Embedding>(&chain[0].variant());
     const auto* norm = inner_layer<RmsNorm>(chain[1], 0);
@@ -328,6 +356,13 @@ std::optional<LanguageModel> describe_gated_transformer(std::span<const AnyLayer
     model.attention_bias = attention->bias;
     model.normed_heads = attention->qk_norm;
     model.mlp_bias = gated->bias;
+    return model;
+}
+
+std::optional<LanguageModel> describe_gated_transformer(std::span<const AnyLayer> chain) {
+    std::optional<LanguageModel> model = describe_gated_blocks(chain);
+    if (model && scales_linearly(*model))
+        model->positions = unscaled_positions(*model, model->positions);
     return model;
 }
 

@@ -21,6 +21,12 @@ void complete_rotary(LanguageModel& model, const nlohmann::json& config);
 void write_rotary(const LanguageModel& model, nlohmann::ordered_json& config);
 
 [[nodiscard]] std::vector<AnyLayer> gated_transformer(const LanguageModel& model);
+/// As far as the attention of a model looks back: scaled positions see more than its config counts.
+[[nodiscard]] std::int64_t window_of(const LanguageModel& model);
+/// What a chain of such blocks may be, with its window for positions.
+[[nodiscard]] std::optional<LanguageModel> describe_gated_blocks(std::span<const AnyLayer> chain);
+/// The same with the positions that its window follows from. Throws ConfigError that names the
+/// windows near it where it follows from none.
 [[nodiscard]] std::optional<LanguageModel> describe_gated_transformer(
     std::span<const AnyLayer> chain);
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -90,7 +92,11 @@ class Assembler {
   public:
     Assembler(const TensorFiles& files, const UniversalOptions& options,
               const std::vector<FoundModule>& modules, FieldOptions& fields)
-        : files_(files), options_(options), modules_(modules), fields_(fields) {}
+        : files_(files),
+          options_(options),
+          modules_(modules),
+          fields_(fields),
+          types_(fields.types()) {}
 
     UniversalPlan run() {
         if (options_.blocks.empty() && has_blocks(modules_))
@@ -123,10 +129,12 @@ class Assembler {
     /// Appends the layer of a module, and what is inserted after it.
     void add_module(const FoundModule& module, std::vector<AnyLayer>& to, bool last,
                     const std::string& outer) {
+        require_ids(module);
         LayerFields fields = module.fields;
         for (const char* name : measured) fields.erase(name);
         fields_.fill(module, fields, has_activation(module) && !last);
         measure_input(module, fields);
+        require_features(module);
         AnyLayer layer = layer_of(module, fields);
         const std::string name =
             outer.empty() ? (last ? std::string("head.") : fmt::format("slot.{}.", to.size()))
@@ -141,6 +149,47 @@ class Assembler {
             pass(extra, "what is after " + module.path);
             to.push_back(std::move(extra));
         }
+    }
+
+    /// Throws for an embedding by its name alone that would read vectors as ids.
+    void require_ids(const FoundModule& module) const {
+        if (module.names->type != Embedding::name || layers_.empty() ||
+            types_.contains(module.path))
+            return;
+        const FoundModule& before = layers_.back().module;
+        const bool tables = before.names->type == Embedding::name;
+        throw InputError(fmt::format(
+            "{}: \"{}\" is an embedding by its name and comes after \"{}\" (what enters it is "
+            "no id{}) {}name its type with --with {}.type=.., or leave it out of the file",
+            files_.source(), shortened(module.path), shortened(before.path),
+            module.by_letters ? "; only letters tell this order" : "",
+            module.by_letters || tables
+                ? fmt::format("let the chain begin with it by --order {}, ", module.path)
+                : "",
+            module.path));
+    }
+
+    /// Whether the first axis of what enters a module is that of channels, not of steps.
+    [[nodiscard]] bool has_channels() const {
+        const auto convolves = [](const ModuleLayer& layer) {
+            return layer.module.names->type.starts_with("conv");
+        };
+        return row_.rank() > 2 || (row_.rank() == 2 && std::ranges::any_of(layers_, convolves));
+    }
+
+    /// Throws for a norm by its tensors alone that has as many features as channels enter it: it
+    /// may be one of channels.
+    void require_features(const FoundModule& module) const {
+        if (fields_.misses_any() || !is_norm(module) || module.names->type == BatchNorm::name ||
+            types_.contains(module.path) || !has_channels() ||
+            std::to_string(row_[0]) != module.fields.at("features"))
+            return;
+        throw InputError(fmt::format(
+            "{}: \"{}\" is a {} of {} features by its tensors, and {} enters it ({}) give what "
+            "is between with --after, or its type with --with {}.type={}",
+            files_.source(), shortened(module.path), module.names->type,
+            module.fields.at("features"), row_.text(), module.names->alike, module.path,
+            module.names->type));
     }
 
     /// Fields that follow from the input, or from other fields.
@@ -227,12 +276,44 @@ class Assembler {
     const UniversalOptions& options_;
     const std::vector<FoundModule>& modules_;
     FieldOptions& fields_;
+    std::map<std::string, std::string, std::less<>> types_;  ///< Told by the user.
     Shape row_;
     std::vector<AnyLayer> chain_;
     std::vector<ModuleLayer> layers_;
 };
 
-/// What modules may be that have the tensors of those that they were taken for, a line for a type.
+/// Tables of learned positions become those of the embeddings before them, with a line on each.
+std::vector<FoundModule> with_positions(std::vector<FoundModule> modules,
+                                        const FieldOptions& fields,
+                                        std::vector<std::string>& notes) {
+    const auto types = fields.types();
+    const auto is_table = [&](const FoundModule& module) {
+        return module.names->type == Embedding::name;
+    };
+    std::vector<FoundModule> result;
+    for (FoundModule& module : modules) {
+        const bool joins = is_table(module) && names_positions(module.path) &&
+                           !types.contains(module.path) && !result.empty() &&
+                           is_table(result.back()) && !result.back().fields.contains("positions") &&
+                           result.back().fields.at("features") == module.fields.at("features");
+        if (!joins) {
+            result.push_back(std::move(module));
+            continue;
+        }
+        FoundModule& embedding = result.back();
+        embedding.fields["positions"] = module.fields.at("vocabulary");
+        embedding.rules.push_back({module.rules.front().theirs, {"position_table"}});
+        embedding.tensors.push_back(std::move(module.tensors.front()));
+        notes.push_back(
+            fmt::format("{} is taken for the positions of {}, its first row for the "
+                        "first of them",
+                        module.path, embedding.path));
+    }
+    return result;
+}
+
+/// What modules may be that have the tensors of those that they were taken for, a line for a type,
+/// and which follow one another for no better reason than their letters.
 std::vector<std::string> notes_of(const std::vector<FoundModule>& modules,
                                   const FieldOptions& fields) {
     std::vector<std::string> notes;
@@ -245,6 +326,15 @@ std::vector<std::string> notes_of(const std::vector<FoundModule>& modules,
                                         module.path.empty() ? "." : module.path, names.type,
                                         names.alike));
     }
+    std::vector<std::string> pairs;
+    for (std::size_t i = 1; i < modules.size(); ++i)
+        if (modules[i].by_letters)
+            pairs.push_back(fmt::format("{} after {}", modules[i].path, modules[i - 1].path));
+    if (!pairs.empty())
+        notes.push_back(fmt::format(
+            "only letters tell this order: {} (--order gives another; branches beside one another "
+            "are no chain)",
+            shortened(joined(pairs), 300)));
     return notes;
 }
 
@@ -267,11 +357,13 @@ UniversalPlan universal_plan(const TensorFiles& files, const UniversalOptions& o
     if (tensors.empty())
         throw InputError(
             fmt::format("{} is no model (it has no tensors) name another file", files.source()));
-    const std::vector<FoundModule> modules =
-        find_modules(tensors, {fields.types(), options.order}, files.source());
+    std::vector<std::string> notes;
+    const std::vector<FoundModule> modules = with_positions(
+        find_modules(tensors, {fields.types(), options.order}, files.source()), fields, notes);
     UniversalPlan result = Assembler(files, options, modules, fields).run();
     fields.require_all_used(modules);
-    result.plan.notes = notes_of(modules, fields);
+    std::ranges::move(notes_of(modules, fields), std::back_inserter(notes));
+    result.plan.notes = std::move(notes);
     return result;
 }
 

@@ -34,9 +34,11 @@ struct UniversalPlan {
 };
 
 /// Makes a chain of layers of what tensors tell (find_modules). In numbered blocks ("layers.0.")
-/// with `pre_norm` a norm and what follows it up to the next norm is added to what enters it.
-/// Throws InputError that names the option for everything that is not told, ConfigError for an
-/// option that fits nothing, ShapeError for layers that do not fit one after another.
+/// with `pre_norm` a norm and what follows it up to the next norm is added to what enters it. A
+/// table of positions becomes that of the embedding before it. Throws InputError that names the
+/// option for everything that is not told, and for embeddings and norms by their names that would
+/// read what they cannot be of; ConfigError for an option that fits nothing, ShapeError for layers
+/// that do not fit one after another.
 [[nodiscard]] UniversalPlan universal_plan(const TensorFiles& files,
                                            const UniversalOptions& options);
 

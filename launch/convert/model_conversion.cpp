@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/runs/network_tensors.hpp"
 #include "cambrian/launch/json.hpp"
 
 namespace cambrian::launch {
@@ -33,9 +35,11 @@ ConvertedModel read_model(const std::string& path, const std::string& family,
                           const models::UniversalOptions& options) {
     models::LoadedModel model = models::load_model(path, family, options);
     ConvertedModel result;
-    RandomStream rng(random_key(0, "convert"), 0);
-    result.file.genome = evolve::sample_genome(Network(std::move(model.blueprint)), rng, 0);
+    result.file.genome = evolve::founder_genome(model.blueprint, 0);
     result.file.genome.weights = std::move(model.weights);
+    if (!model.preparation.empty())
+        distributed::restore(result.file, {{distributed::preparation_section, model.preparation}},
+                             path);
     result.lines = fmt::format("  read as {}\n", model.family);
     for (const models::ModuleLayer& layer : model.layers) result.lines += module_lines(layer);
     for (const std::string& note : model.notes) result.lines += fmt::format("  {}\n", note);
@@ -43,13 +47,31 @@ ConvertedModel read_model(const std::string& path, const std::string& family,
 }
 
 std::string write_model(const std::string& folder, const std::string& family,
-                        const distributed::NetworkFile& file, const models::SaveOptions& options) {
+                        const distributed::NetworkFile& file, models::SaveOptions options) {
+    std::string prepared;
+    const bool prepares =
+        file.preparation && *file.preparation != evolve::plain_preparation(file.genome.blueprint);
+    if (prepares && family == models::torch_family) {
+        try {
+            options.preparation =
+                distributed::metadata_of(file).at(distributed::preparation_section);
+            prepared = "  rows are prepared before this network, as its config.json says\n";
+        } catch (const InputError&) {
+            prepared =
+                "  rows are prepared before this network, which the folder does not say, as a "
+                "column has no name in UTF-8: `inspect` does\n";
+        }
+    } else if (prepares) {
+        prepared =
+            "  rows are prepared before this network, which the folder does not say: `inspect` "
+            "does, and .onnx contains it\n";
+    }
     const models::SavedModel saved = models::save_model(
         folder, family, Network(file.genome.blueprint), file.genome.weights, options);
     std::string lines = fmt::format("  written as {}, {} {} of tensors\n", family, saved.files,
                                     saved.files == 1 ? "file" : "files");
     for (const std::string& note : saved.notes) lines += fmt::format("  {}\n", note);
-    return lines;
+    return lines + prepared;
 }
 
 bool is_model(const std::string& path) {

@@ -17,10 +17,11 @@ struct ConvertedModel {
 /// @param path a .safetensors, an index or a folder. Throws as models::load_model.
 [[nodiscard]] ConvertedModel read_model(const std::string& path, const std::string& family,
                                         const models::UniversalOptions& options);
-/// Writes a folder; lines on it. Throws as models::save_model.
+/// Writes a folder; lines on it, with what it does not say of the preparation of rows. Throws as
+/// models::save_model.
 [[nodiscard]] std::string write_model(const std::string& folder, const std::string& family,
                                       const distributed::NetworkFile& file,
-                                      const models::SaveOptions& options);
+                                      models::SaveOptions options);
 
 /// Whether a path names tensors without a structure of ours: a folder, or an index.
 [[nodiscard]] bool is_model(const std::string& path);

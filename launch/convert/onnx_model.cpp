@@ -36,12 +36,6 @@ Shape with_one(const Shape& shape) {
     return with_leading(std::array<std::int64_t, 1>{1}, shape);
 }
 
-Tensor flags(ValueType type, const std::vector<std::int32_t>& values) {
-    std::vector<double> elements(values.begin(), values.end());
-    if (elements.empty()) elements.push_back(0.0);  // An operand has an element.
-    return {type, Shape{std::ssize(elements)}, elements};
-}
-
 /// @param shown steps for which a row is shown; 1: each row is a step of its own.
 NetworkGraph network_graph(const Network& network, std::int64_t shown) {
     NetworkGraph result{.graph = {}, .steps = network.stateful() && shown == 1};
@@ -49,8 +43,8 @@ NetworkGraph network_graph(const Network& network, std::int64_t shown) {
     const WatchedNetwork watched(network, "");
     const NetworkOperands operands{
         .weights = graph.input("weights", ValueType::real, Shape{network.weight_count()}),
-        .activations = graph.constant(flags(ValueType::integer, network.activation_codes())),
-        .enabled = graph.constant(flags(ValueType::boolean, network.enabled_flags()))};
+        .activations = graph.constant(code_operand(ValueType::integer, network.activation_codes())),
+        .enabled = graph.constant(code_operand(ValueType::boolean, network.enabled_flags()))};
     const std::int64_t width = network.input_features();
     const Var row = graph.input("rows", ValueType::real, {1, width});
     std::vector<Var> state;

@@ -143,7 +143,7 @@ void add_classes(Builder& builder, const std::string& outputs, std::int64_t coun
     const std::string scores = cast(builder, outputs, ElementType::real64);
     std::string chosen;
     std::string probabilities;
-    if (count == 1) {
+    if (count < std::ssize(preparation.classes)) {
         const std::string above =
             builder.add("Greater", {scores, builder.scalar(0.0, ElementType::real64)});
         chosen = builder.add("Squeeze",

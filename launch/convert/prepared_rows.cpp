@@ -127,7 +127,8 @@ PreparedRows read_rows(const CsvFile& file, const evolve::Preparation& preparati
 evolve::Answers answers_of(std::span<const float> outputs, const PreparedRows& rows,
                            const evolve::Preparation& preparation) {
     const std::size_t width = preparation.outputs.size();
-    if (!preparation.classes.empty()) return evolve::class_answers(outputs, width);
+    if (!preparation.classes.empty())
+        return evolve::class_answers(outputs, width, preparation.classes.size());
     evolve::Answers result;
     for (std::int64_t row = 0; row < rows.table.rows; ++row) {
         std::size_t current = preparation.inputs.size();

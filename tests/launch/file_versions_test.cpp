@@ -10,6 +10,7 @@
 
 #include "cambrian/distributed/coordinator/checkpoint.hpp"
 #include "cambrian/distributed/coordinator/journal.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/io/safetensors.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
@@ -17,6 +18,7 @@
 #include "cambrian/evolve/runs/individual_log.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/evolve/runs/training_checkpoint.hpp"
+#include "cambrian/tests/engine/train/trainer_support.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
 // tests/golden/files keeps a small file of every version of every format, for ever: whoever changes
@@ -115,6 +117,21 @@ TEST(FileVersions, TrainingsAreRefusedByTheirNumberOrRead) {
         distributed::read_training_checkpoint(golden("training_2.cmb"));
     EXPECT_GT(second.epochs_bytes, 0U);
     EXPECT_FALSE(second.state.empty());
+}
+
+TEST(FileVersions, TrainingsOfTheSecondFormatDoNotSayWhichEpochWasTheBest) {
+    const DataSet data =
+        cambrian::test::data_of({{"type", "sine"}, {"rows", 8}}, MeanSquaredError{});
+    const Network network = cambrian::test::network_of(cambrian::test::tanh_layers(2, 1), data);
+    const auto backend = make_cpu_backend({});
+    const auto best_epoch = [&](const char* file) {
+        Trainer trainer(*backend, network, data, {.epochs = 2, .batch = 4});
+        trainer.restore(distributed::read_training_checkpoint(golden(file)).state, file);
+        EXPECT_EQ(trainer.epochs_done(), 2);
+        return trainer.best_epoch(0);
+    };
+    EXPECT_EQ(best_epoch("training_2.cmb"), std::nullopt);
+    EXPECT_EQ(best_epoch("training_3.cmb"), 1);
 }
 
 TEST(FileVersions, TensorsOfANetworkAreRead) {

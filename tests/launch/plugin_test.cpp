@@ -164,7 +164,7 @@ TEST_F(Plugins, WhatIsNoneIsRefused) {
     fails(3, layers(directory_.write("text.so", "no library")), "text.so is no plug-in (");
     fails(3, layers(CAMBRIAN_FAULTY_SYSTEM), "is no plug-in (it has no cambrian_plugin)");
     fails(3, layers(plugin("other_version")), "is for another program (it was built for cambrian");
-    fails(3, layers(plugin("other_number")), "(it was built for plug-ins of interface 1004, this");
+    fails(3, layers(plugin("other_number")), "(it was built for plug-ins of interface 1005, this");
     fails(3, layers(plugin("other_size")), "(it was built for another compiler or other settings");
     fails(2, layers(plugin("adding_throws")), "the plug-in \"faulty\" fails (not today) mend");
     fails(2, layers(plugin("layer_taken")),

@@ -319,6 +319,24 @@ TEST(Program, DryRunShowsStructureMemoryAndShards) {
     EXPECT_FALSE(std::filesystem::exists(directory.file("run-xor")));
 }
 
+TEST(Program, SaysWhatALastGenerationHasNotReached) {
+    const TemporaryDirectory directory;
+    const evolve::TaskRegistry tasks = evolve::standard_tasks();
+    const Schema schema(tasks);
+    const std::vector<std::string> asked{"run.stop.fitness=1", "run.stop.fitness_of=least"};
+    const distributed::Experiment experiment = make_experiment(
+        resolve_evolution(read_config(write_xor(directory), asked), schema), schema, tasks);
+    distributed::RunResult result;
+    result.last.worst = 0.5;
+    EXPECT_EQ(unsolved_text(experiment, result),
+              "not solved: least fitness 1 was asked for, 0.5 was reached");
+    result.last.worst = 2.0;
+    result.last.invalid = 2;
+    EXPECT_EQ(unsolved_text(experiment, result),
+              "not solved: least fitness 1 was asked for, none was reached (2 individuals of the "
+              "last generation had no valid fitness)");
+}
+
 TEST(Program, DryRunGoesOnWhereTheFallbackWould) {
     const TemporaryDirectory directory;
     const evolve::TaskRegistry tasks = evolve::standard_tasks();

@@ -190,7 +190,9 @@ TEST_F(FinishedRun, ItsPopulationIsComparedPairByPair) {
     std::ifstream written(file);
     std::string header;
     std::getline(written, header);
-    EXPECT_THAT(header, testing::StartsWith("network," + best_ + ",birth "));
+    EXPECT_THAT(header,
+                testing::StartsWith("network," + best_ + "," +
+                                    directory_.file("run-xor/checkpoint.cmb") + ": birth "));
     EXPECT_EQ(run({"compare", best_, best_, "--csv", best_}).code, 2);
 }
 

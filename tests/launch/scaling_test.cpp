@@ -130,6 +130,37 @@ TEST(Scaling, RefusesAssignmentsThatChangeNothing) {
     }
 }
 
+TEST(Scaling, ChecksThePopulationThatItRuns) {
+    const auto few = scaling({"--ranks", "64,1", "--per-rank", "2", "--set", "islands.count=4"});
+    EXPECT_EQ(few.code, 2);
+    EXPECT_THAT(few.err, HasSubstr("islands.count is 4 (population.size is 2)"));
+    EXPECT_EQ(few.out, "");  // Before the first is simulated.
+    const auto sizes = [](const std::string& population) {
+        return scaling({"--ranks", "2", "--population", population, "--generations", "3", "--cost",
+                        "1us", "--set", "islands.sizes=[32,32]", "--set", "islands.count=2"});
+    };
+    const Result fitting = sizes("64");
+    EXPECT_EQ(fitting.code, 0) << fitting.err;
+    EXPECT_EQ(sizes("256").code, 2);
+    const TemporaryDirectory directory;
+    const Result broken =
+        scaling({"--config",
+                 directory.write("config.json", R"({"task": {"type": "xor"}, "population": 3})"),
+                 "--ranks", "1"});
+    EXPECT_EQ(broken.code, 2);
+    EXPECT_THAT(broken.err, HasSubstr("population is 3"));
+}
+
+TEST(Scaling, RefusesLearning) {
+    const TemporaryDirectory directory;
+    const Result result =
+        scaling({"--config", test::write_xor(directory), "--ranks", "1", "--set",
+                 R"(task={"type": "parity", "bits": 2})", "--set", "learning.mode=lamarckian"});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_THAT(result.err, HasSubstr("learning.mode is lamarckian (evaluations are replaced"));
+    EXPECT_EQ(result.out, "");
+}
+
 TEST(Scaling, SaysWhatIsWrongWithItsOptions) {
     EXPECT_EQ(scaling({"--help"}).code, 0);
     EXPECT_THAT(scaling({"--rank", "3"}).err, HasSubstr("wrong usage"));

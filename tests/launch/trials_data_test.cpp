@@ -189,6 +189,42 @@ TEST(TrialsData, ThatIsNotKnownIsComparedByTheRun) {
     EXPECT_THAT(replaced.err, HasSubstr("another content.data"));
 }
 
+TEST(TrialsData, IsReadOnceWhereOnlyNetworksAreOfSeeds) {
+    const TemporaryDirectory directory;
+    for (const int seed : {1, 2, 3})
+        directory.write(fmt::format("{}.json", seed),
+                        R"({"network": {"layers": [{"type": "dense"}]}})");
+    int made = 0;
+    evolve::TaskRegistry tasks;
+    tasks.add("counted", [&](const nlohmann::json&, const evolve::TaskContext&) {
+        ++made;
+        return evolve::standard_tasks().make({{"type", "xor"}}, {});
+    });
+    const auto strategies = evolve::standard_strategies();
+    const auto genomes = evolve::standard_genomes();
+    const TrialsOptions options{
+        .config =
+            directory.write("counted.json",
+                            R"({"run": {"stop": {"generations": 1}}, "population": {"size": 4},
+                "task": {"type": "counted"},
+                "network": {"initial": "{seed}.json", "initial_weights": "fresh"}})"),
+        .runs = 3,
+        .directory = directory.file("set"),
+        .quiet = true,
+        .overrides = {}};
+    std::ostringstream out;
+    const std::atomic<int> interrupt{0};
+    const auto done = [&] {
+        made = 0;
+        return run_trials({tasks, strategies, genomes, out, out}, Schema(tasks, genomes), options,
+                          interrupt)
+            .trials.size();
+    };
+    EXPECT_EQ(done(), 3U);
+    EXPECT_EQ(done(), 3U);
+    EXPECT_EQ(made, 1) << "those of seeds that ended are compared with it";
+}
+
 TEST(TrialsData, IsNotReadOnAfterAnInterrupt) {
     const TemporaryDirectory directory;
     for (int seed = 1; seed <= 2; ++seed)

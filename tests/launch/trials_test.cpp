@@ -253,7 +253,7 @@ TEST(Trials, DoNotWaitForTheDisk) {
         const auto begin = std::chrono::steady_clock::now();
         ChildProcess child(command,
                            {.output = directory.file("out"),
-                            .environment = with_fault("CAMBRIAN_FAULT_FSYNC_SECONDS", each_sync)});
+                            .environment = with_fault("CAMBRIAN_FAULT_SYNC_SECONDS", each_sync)});
         EXPECT_EQ(child.end_within(60), 0) << test::content(directory.path() / "out");
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     };

@@ -125,6 +125,8 @@ TEST_F(WarmStart, ATrainingThatOnlyGetsWorseEndsWhereItBegan) {
         const auto kept = read_network(directory_.file(name + "/best.cmb"));
         EXPECT_EQ(kept.genome.weights, read_network(first).genome.weights) << split;
         EXPECT_EQ(kept.genome.slot_genes, read_network(first).genome.slot_genes);
+        EXPECT_EQ(kept.generation, 0U) << "of no epoch";
+        EXPECT_GT(read_network(directory_.file(name + "/last.cmb")).generation, 0U);
         EXPECT_NEAR(
             -kept.fitness,
             loss(directory_.file(name + "/best.cmb"), split[1] == '}' ? "train" : "validation"),

@@ -35,7 +35,9 @@ using distributed::NetworkFile;
 using Read = ConvertedModel;
 
 Read read_cmb(const CommandContext&, const ConvertOptions& options) {
-    return {distributed::read_network(options.input), ""};
+    NetworkFile file = distributed::read_network(options.input);
+    distributed::require_network(file, options.input);
+    return {std::move(file), ""};
 }
 
 Read read_tensors(const CommandContext& context, const ConvertOptions& options) {
@@ -230,22 +232,26 @@ void check_options(const ConvertOptions& options, const FileFormat& from, const 
     refuse(options.inference && !options.renames.empty(), "--rename",
            "codes are found again by the names of their network");
     refuse(options.inference && options.force, "--force", "formats have scales");
-    if (!options.dtype.empty() && !options.inference)
-        static_cast<void>(distributed::weight_type(options.dtype));
+    if (!options.dtype.empty() && !options.inference) {
+        const StoredType type = distributed::weight_type(options.dtype);
+        if (writes_folder) static_cast<void>(models::torch_type(type));
+    }
     refuse_input_as_output(options.output, {options.input, options.network});
 }
 
 /// A line on the weights that the type of the output cannot tell from zero, or limits; empty where
 /// there is none. Throws where they are many and nobody forces it.
 std::string rounding_line(const NetworkFile& file, const ConvertOptions& options) {
-    const RoundingLoss loss = rounding_loss(file.genome.weights, output_type(options));
+    const StoredType type = output_type(options);
+    if (type == StoredType::f32 || type == StoredType::f64) return "";  // They hold every weight.
+    const RoundingLoss loss = rounding_loss(file.genome.weights, type);
     if (is_large(loss) && !options.force)
         throw ConfigError(fmt::format(
             "{} cannot be stored as {} ({}: it has no scales) take a wider --dtype, or give "
             "--force to store it so",
             options.input, options.dtype, text(loss)));
     const RoundingLoss worst =
-        largest_loss(Network(file.genome.blueprint), file.genome.weights, output_type(options));
+        largest_loss(Network(file.genome.blueprint), file.genome.weights, type);
     if (is_large(worst) && !options.force)
         throw ConfigError(
             fmt::format("{} cannot be stored as {} (of one of its parameters {}: it has no scales) "

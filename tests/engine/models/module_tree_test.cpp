@@ -82,6 +82,50 @@ TEST(ModuleTree, TellsAttentionAndGatedLayersByAllOfTheirNames) {
                 ElementsAre("m.w1: dense", "m.w2: dense"));
 }
 
+TEST(ModuleTree, MakesNoChainOfQueriesAndKeys) {
+    const std::map<std::string, Shape> bert{
+        {"self.query.weight", {4, 4}},  {"self.query.bias", {4}},      {"self.key.weight", {4, 4}},
+        {"self.key.bias", {4}},         {"self.value.weight", {4, 4}}, {"self.value.bias", {4}},
+        {"output.dense.weight", {4, 4}}};
+    EXPECT_THAT([&] { found(bert); },
+                ThrowsMessage<InputError>(
+                    HasSubstr("self.query, self.key, self.value are no attention that is known")));
+    EXPECT_THAT(
+        found(bert, {.types = {{"self.query", "dense"}, {"self.key", "dense"}}, .order = {}}),
+        ElementsAre("self.key: dense", "self.query: dense", "self.value: dense",
+                    "output.dense: dense"));
+    // A tensor more than those of an attention.
+    EXPECT_THAT(
+        [] {
+            found({{"a.q_proj.weight", {4, 4}},
+                   {"a.k_proj.weight", {4, 4}},
+                   {"a.v_proj.weight", {4, 4}},
+                   {"a.o_proj.weight", {4, 4}},
+                   {"a.q_norm.weight", {4}}});
+        },
+        ThrowsMessage<InputError>(HasSubstr("--with a.q_proj.type=..")));
+    EXPECT_THAT(found({{"policy.weight", {4, 4}}, {"value.weight", {4, 4}}}),
+                ElementsAre("policy: dense", "value: dense"));
+}
+
+TEST(ModuleTree, KnowsWhereLettersAloneTellTheOrder) {
+    const auto by_letters = [](const std::map<std::string, Shape>& tensors,
+                               const ModuleChoice& choice = {}) {
+        std::vector<std::string> paths;
+        for (const FoundModule& module : find_modules(tensors, choice, "it"))
+            if (module.by_letters) paths.push_back(module.path);
+        return paths;
+    };
+    const std::map<std::string, Shape> branches{{"actor.0.weight", {4, 4}},
+                                                {"actor.2.weight", {4, 4}},
+                                                {"critic.0.weight", {4, 4}},
+                                                {"critic.2.weight", {4, 4}}};
+    EXPECT_THAT(by_letters(branches), ElementsAre("critic.0"));
+    EXPECT_THAT(by_letters(branches, {.types = {}, .order = {"critic"}}), testing::IsEmpty());
+    EXPECT_THAT(by_letters({{"fc1.weight", {4, 4}}, {"fc2.weight", {4, 4}}}), testing::IsEmpty());
+    EXPECT_THAT(by_letters({{"embed.weight", {4, 4}}, {"x.weight", {4, 4}}}), testing::IsEmpty());
+}
+
 TEST(ModuleTree, OrdersByRolesThenNumbersThenLetters) {
     EXPECT_THAT(
         found({{"lm_head.weight", {9, 2}},

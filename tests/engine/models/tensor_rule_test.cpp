@@ -37,6 +37,7 @@ class TensorRules : public testing::Test {
     test::TemporaryDirectory directory_;
     fs::path folder_ = directory_.path();
     Network network_ = two_layers();
+    NamedRanges ranges_{network_};
     ModelPlan plan_{.blueprint = {},
                     .rules = {{"w", {"slot.0.weight"}, Form::transposed},
                               {"b1", {"slot.0.bias"}},
@@ -56,24 +57,24 @@ TEST_F(TensorRules, TransposeAddAndLeaveZeros) {
     EXPECT_THAT(weights, ElementsAre(1, 3, 5, 2, 4, 6, 11, 22, 0, 0));
 
     // Back: the sum is the first of the two, and what they have no tensor for must be zero.
-    const std::vector<PlannedTensor> planned = planned_tensors(plan_, network_);
+    const std::vector<PlannedTensor> planned = planned_tensors(plan_, ranges_);
     ASSERT_EQ(planned.size(), 3U);
     const auto written = [&](std::size_t i) {
-        return write_tensor(planned[i], network_, weights, StoredType::f32).tensor().elements;
+        return write_tensor(planned[i], ranges_, weights, StoredType::f32).tensor().elements;
     };
     EXPECT_THAT(written(0), ElementsAre(1, 2, 3, 4, 5, 6));
     EXPECT_THAT(written(1), ElementsAre(11, 22));
     EXPECT_THAT(written(2), ElementsAre(0, 0));
-    check_zeros(plan_, network_, weights);
+    check_zeros(plan_, ranges_, weights);
     std::vector<float> others = weights;
     others.back() = 1;
-    EXPECT_THAT([&] { check_zeros(plan_, network_, others); },
+    EXPECT_THAT([&] { check_zeros(plan_, ranges_, others); },
                 ThrowsMessage<ConfigError>(HasSubstr("head.weight cannot be written")));
 }
 
 TEST_F(TensorRules, JoinParametersAlongTheirFirstAxis) {
     plan_.rules = {{"all", {"slot.0.bias", "slot.0.bias"}}, {"w", {"slot.0.weight"}}};
-    const std::vector<PlannedTensor> planned = planned_tensors(plan_, network_);
+    const std::vector<PlannedTensor> planned = planned_tensors(plan_, ranges_);
     EXPECT_EQ(planned[0].shape, Shape({4}));
     EXPECT_EQ(planned[1].shape, Shape({2, 3}));
 }
@@ -83,14 +84,15 @@ TEST_F(TensorRules, CopiesMustBeEqual) {
     const Network square(blueprint_from_json(nlohmann::json::parse(
         R"({"input": [2], "layers": [{"type": "dense", "out": 2, "bias": false}, {"type": "dense", "out": 2, "bias": false}]})")));
     plan_.rules = {{"t", {"slot.0.weight"}}, {"t", {"head.weight"}}};
-    const std::vector<PlannedTensor> planned = planned_tensors(plan_, square);
+    const NamedRanges ranges(square);
+    const std::vector<PlannedTensor> planned = planned_tensors(plan_, ranges);
     ASSERT_EQ(planned.size(), 1U);
     const std::vector<float> equal{1, 2, 3, 4, 1, 2, 3, 4};
-    EXPECT_THAT(write_tensor(planned[0], square, equal, StoredType::f32).tensor().elements,
+    EXPECT_THAT(write_tensor(planned[0], ranges, equal, StoredType::f32).tensor().elements,
                 ElementsAre(1, 2, 3, 4));
     const std::vector<float> other{1, 2, 3, 4, 1, 2, 3, 5};
     EXPECT_THAT(
-        [&] { static_cast<void>(write_tensor(planned[0], square, other, StoredType::f32)); },
+        [&] { static_cast<void>(write_tensor(planned[0], ranges, other, StoredType::f32)); },
         ThrowsMessage<ConfigError>(HasSubstr("cannot both be the tensor \"t\"")));
 }
 

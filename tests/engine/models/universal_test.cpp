@@ -156,16 +156,17 @@ TEST_F(Universal, NothingIsChosenThatShapesDoNotTell) {
         },
         ThrowsMessage<InputError>(HasSubstr("--with dilation=1")));
     const std::map<std::string, Shape> norms{{"layer_norm.weight", {4}}, {"x.weight", {2, 4}}};
-    const UniversalPlan taken = plan(norms, {.fields = {"epsilon=1e-5"}});
+    const std::vector<std::string> order{"layer_norm", "a_norm", "b_norm", "x"};
+    const UniversalPlan taken = plan(norms, {.fields = {"epsilon=1e-5"}, .order = order});
     EXPECT_EQ(layers(taken)[0]["type"], "rms_norm");
     EXPECT_THAT(taken.plan.notes, ElementsAre(HasSubstr("--with MODULE.type=layer_norm")));
     const UniversalPlan told =
-        plan(norms, {.fields = {"epsilon=1e-5", "layer_norm.type=layer_norm"}});
+        plan(norms, {.fields = {"epsilon=1e-5", "layer_norm.type=layer_norm"}, .order = order});
     EXPECT_EQ(layers(told)[0]["type"], "layer_norm");
     EXPECT_THAT(told.plan.notes, testing::IsEmpty());
     const UniversalPlan known =
         plan({{"a_norm.weight", {4}}, {"b_norm.weight", {4}}, {"x.weight", {2, 4}}},
-             {.fields = {"epsilon=1e-5", "a_norm.type=rms_norm"}});
+             {.fields = {"epsilon=1e-5", "a_norm.type=rms_norm"}, .order = order});
     EXPECT_THAT(known.plan.notes, ElementsAre(testing::StartsWith("b_norm is taken for rms_norm")));
 }
 
@@ -202,6 +203,115 @@ TEST_F(Universal, WhatIsMeasuredIsNoField) {
              {"a.v_proj.weight", {8, 8}},
              {"a.o_proj.weight", {8, 8}}},
             {.fields = {"heads=2", "causal=false", "rope_base=0", "a.queries=none"}}, "queries");
+}
+
+TEST_F(Universal, BranchesBesideOneAnotherAreNamed) {
+    const UniversalPlan made = plan({{"actor.weight", {4, 4}}, {"critic.weight", {1, 4}}},
+                                    {.fields = {"activation=tanh"}});
+    EXPECT_THAT(
+        made.plan.notes,
+        ElementsAre(HasSubstr("only letters tell this order: critic after actor (--order")));
+}
+
+TEST_F(Universal, NormsThatMayBeOthersAreNamed) {
+    const UniversalPlan made =
+        plan({{"0.weight", {4}}, {"0.bias", {4}}, {"1.weight", {2, 4}}}, {.fields = {"epsilon=1"}});
+    EXPECT_EQ(layers(made)[0]["type"], "layer_norm");
+    EXPECT_THAT(made.plan.notes, ElementsAre(HasSubstr("GroupNorm, InstanceNorm")));
+}
+
+TEST_F(Universal, NormsOfChannelsAreNotTakenForOthers) {
+    // 16 would be the last two axes.
+    const std::map<std::string, Shape> shapes{
+        {"0.weight", {16, 3, 1, 1}}, {"1.weight", {16}}, {"1.bias", {16}}};
+    UniversalOptions options{
+        .fields = {"activation=relu", "stride=1", "padding=0", "dilation=1", "epsilon=1e-5"},
+        .input = {3, 4, 4}};
+    EXPECT_THAT([&] { static_cast<void>(plan(shapes, options)); },
+                ThrowsMessage<InputError>(testing::AllOf(
+                    HasSubstr("\"1\" is a layer_norm of 16 features by its tensors, and [16, 4, 4] "
+                              "enters it (GroupNorm"),
+                    HasSubstr("--with 1.type=layer_norm"))));
+    options.fields.emplace_back("1.type=layer_norm");
+    EXPECT_EQ(layers(plan(shapes, options))[1]["type"], "layer_norm");
+
+    // As many channels as columns.
+    options.fields.pop_back();
+    EXPECT_THAT(
+        [&] {
+            static_cast<void>(
+                plan({{"0.weight", {4, 3, 1, 1}}, {"1.weight", {4}}, {"1.bias", {4}}}, options));
+        },
+        ThrowsMessage<InputError>(HasSubstr("of 4 features by its tensors, and [4, 4, 4]")));
+}
+
+TEST_F(Universal, NormsOfAWholeRowAreNotThoseOfChannels) {
+    const std::vector<std::string> convolution{"activation=relu", "stride=1", "padding=0",
+                                               "dilation=1", "epsilon=1e-5"};
+    const UniversalPlan image =
+        plan({{"0.weight", {4, 3, 1, 1}}, {"1.weight", {144}}, {"1.bias", {144}}},
+             {.fields = convolution, .input = {3, 6, 6}});
+    EXPECT_EQ(layers(image)[1]["type"], "layer_norm");
+    EXPECT_EQ(layers(image)[1]["features"], 144);
+    // As many steps as features.
+    const UniversalPlan steps =
+        plan({{"0.weight", {4, 3}}, {"1.weight", {4}}, {"1.bias", {4}}},
+             {.fields = {"activation=relu", "epsilon=1e-5"}, .input = {4, 3}});
+    EXPECT_EQ(layers(steps)[1]["type"], "layer_norm");
+}
+
+TEST_F(Universal, LearnedPositionsAreThoseOfTheEmbedding) {
+    const std::map<std::string, Shape> shapes{
+        {"wte.weight", {9, 4}}, {"wpe.weight", {6, 4}}, {"head.weight", {9, 4}}};
+    const UniversalPlan made = plan(shapes, {});
+    const auto found = layers(made);
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found[0]["vocabulary"], 9);
+    EXPECT_EQ(found[0]["positions"], 6);
+    EXPECT_THAT(made.plan.rules,
+                testing::Contains(TensorRule{"wpe.weight", {"slot.0.position_table"}}));
+    EXPECT_THAT(made.plan.notes, ElementsAre(HasSubstr("wpe is taken for the positions of wte")));
+    EXPECT_EQ(read_weights(made.plan, Network(made.plan.blueprint),
+                           TensorFiles(folder_ / "x.safetensors"))
+                  .size(),
+              9U * 4 + 6 * 4 + 9 * 4);
+    for (const auto& [table, positions] : std::vector<std::pair<std::string, std::string>>{
+             {"tok_emb", "pos_emb"},
+             {"embed", "pos_embed"},
+             {"token_embedding", "pos_embedding"},
+             {"token_embedding_table", "position_embedding_table"}})
+        EXPECT_EQ(layers(plan({{table + ".weight", {9, 4}},
+                               {positions + ".weight", {6, 4}},
+                               {"head.weight", {9, 4}}},
+                              {}))[0]["positions"],
+                  6)
+            << positions;
+
+    // A table of another name is put before its positions by the user.
+    const std::map<std::string, Shape> others{
+        {"char_emb.weight", {9, 4}}, {"pos_emb.weight", {6, 4}}, {"head.weight", {9, 4}}};
+    EXPECT_THAT([&] { static_cast<void>(plan(others, {})); },
+                ThrowsMessage<InputError>(HasSubstr("--order char_emb,")));
+    EXPECT_EQ(layers(plan(others, {.order = {"char_emb"}}))[0]["positions"], 6);
+}
+
+TEST_F(Universal, VectorsAreNoIds) {
+    const std::map<std::string, Shape> shapes{{"a.weight", {4, 3}}, {"my_emb.weight", {9, 4}}};
+    EXPECT_THAT([&] { static_cast<void>(plan(shapes, {.fields = {"activation=relu"}})); },
+                ThrowsMessage<InputError>(
+                    HasSubstr("\"my_emb\" is an embedding by its name and comes after \"a\"")));
+    EXPECT_THAT([&] { static_cast<void>(plan(shapes, {.fields = {"activation=relu"}})); },
+                ThrowsMessage<InputError>(HasSubstr("--order my_emb,")));
+    const auto found = layers(plan(shapes, {.fields = {"activation=relu", "my_emb.type=dense"}}));
+    EXPECT_EQ(found[1]["type"], "dense");
+}
+
+TEST_F(Universal, AModuleWithoutANameIsNotAllModules) {
+    const std::map<std::string, Shape> shapes{{"weight", {2, 3}}, {"bias", {2}}};
+    EXPECT_THAT([&] { static_cast<void>(plan(shapes, {.fields = {"activation=relu"}})); },
+                ThrowsMessage<ConfigError>(
+                    HasSubstr("--with activation=relu fits nothing (the modules are .)")));
+    EXPECT_EQ(layers(plan(shapes, {.fields = {".activation=relu"}}))[0]["activation"], "relu");
 }
 
 TEST_F(Universal, LayersThatDoNotFitSayWhere) {
