@@ -54,6 +54,14 @@ FOREIGN_ROOMS = re.compile(r"^gpu/vulkan/")
 INTRINSICS = re.compile(r"#include <(immintrin|x86intrin|arm_neon)\.h>")
 INTRINSICS_ROOM = "engine/core/simd/"
 
+# A library's functions give other bits on another machine: what reaches a result has our own (engine/core/elementary*.hpp).
+LIBRARY_FUNCTION = re.compile(
+    r"\bstd::(pow|exp|exp2|expm1|log|log2|log10|log1p|a?sin|a?cos|a?tan|atan2|sinh|cosh|tanh|erfc?|cbrt|hypot|[tl]gamma)\(")
+# The oracle, what is only shown or answered, and pictures.
+LIBRARY_ROOMS = re.compile(
+    r"^(engine/reference/|launch/|evolve/(analysis/metrics|evaluation/answers|genome/preparation|tasks/table/baselines)\.cpp"
+    r"|evolve/tasks/environments/(acrobot|drawings|pendulum)\.cpp)")
+
 # What is true of an op, a format or an activation stands in its row: a switch over them is a second table.
 SWITCH = re.compile(r"\bcase (Op|BytecodeOp|NumberFormat|StoredType|Activation)::")
 TABLES = {"engine/reference/interpret.cpp", "engine/graph/builders/scan.cpp"}
@@ -100,6 +108,8 @@ def check_text(path, text):
                 yield f"{path}: a foreign interface in a header ({line})"
     if INTRINSICS.search(text) and not path.startswith(INTRINSICS_ROOM):
         yield f"{path}: instructions of one kind of processor outside of {INTRINSICS_ROOM}"
+    if LIBRARY_FUNCTION.search(text) and not LIBRARY_ROOMS.match(path):
+        yield f"{path}: a function of the library, of other bits on another machine: use those of engine/core/elementary*.hpp"
     if SWITCH.search(text) and path not in TABLES:
         yield f"{path}: a switch on ops, formats or activations outside of their table"
     comparisons = len(COMPARISON.findall(text))

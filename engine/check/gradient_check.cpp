@@ -65,8 +65,8 @@ class Bench {
         const Shape shape = model.stateful() ? Shape{settings.batch, settings.time, width}
                                              : Shape{settings.batch, width};
         values_.push_back(inputs(shape));
-        values_.push_back(operand(ValueType::integer, network.activation_codes()));
-        values_.push_back(operand(ValueType::boolean, network.enabled_flags()));
+        values_.push_back(code_operand(ValueType::integer, network.activation_codes()));
+        values_.push_back(code_operand(ValueType::boolean, network.enabled_flags()));
     }
 
     /// Weights, then inputs.
@@ -107,10 +107,6 @@ class Bench {
     }
 
   private:
-    static Tensor operand(ValueType type, std::vector<std::int32_t> all) {
-        if (all.empty()) all.push_back(0);
-        return {type, Shape{std::ssize(all)}, std::vector<double>(all.begin(), all.end())};
-    }
     [[nodiscard]] Tensor inputs(const Shape& shape) const {
         const Embedding* embedding = id_reader(network_.blueprint());
         Tensor x(ValueType::real, shape);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 // Inlined always: a loop over one of these becomes vector code only when no call is left in it.
@@ -34,6 +35,15 @@ namespace cambrian::number_formats {
 using namespace elementary;
 
 #include "cambrian/engine/core/number_formats.inl"
+
+/// The float that every narrower format rounds as it would round the double: cut off and odd where
+/// inexact (Boldo and Melquiond, "When double rounding is odd", 2005).
+[[nodiscard]] inline float round_to_odd(double x) {
+    const auto nearest = static_cast<float>(x);
+    if (std::isnan(x) || static_cast<double>(nearest) == x) return nearest;
+    const bool beyond = std::fabs(static_cast<double>(nearest)) > std::fabs(x);
+    return bits_to_float((float_to_bits(nearest) - (beyond ? 1U : 0U)) | 1U);
+}
 
 }  // namespace cambrian::number_formats
 

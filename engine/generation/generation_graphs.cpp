@@ -20,25 +20,19 @@ constexpr std::string_view position_name = "position";
 /// The axis of positions of [prompts, groups, positions, width].
 constexpr int positions_axis = 2;
 
-Var codes(Graph& graph, ValueType type, const std::vector<std::int32_t>& values) {
-    // Networks without activations or slots still have operands of one element.
-    Tensor tensor(type, Shape{std::max<std::int64_t>(1, static_cast<std::int64_t>(values.size()))});
-    std::ranges::copy(values, tensor.elements.begin());
-    return graph.constant(std::move(tensor));
-}
-
 NetworkOperands operands(Graph& graph, const Network& network, const Batch& batch) {
     auto packed = std::make_shared<const PackedWeights>(network);
     NetworkOperands all{
         .weights = graph.input("weights", ValueType::real, {packed->floats()}, batch.several()),
         .activations = {},
-        .enabled = codes(graph, ValueType::boolean, network.enabled_flags())};
+        .enabled = graph.constant(code_operand(ValueType::boolean, network.enabled_flags()))};
     if (packed->any()) {
         all.activations =
             graph.input("codes", ValueType::integer, {packed->integers()}, batch.several());
         all.packed = std::move(packed);
     } else {
-        all.activations = codes(graph, ValueType::integer, network.activation_codes());
+        all.activations =
+            graph.constant(code_operand(ValueType::integer, network.activation_codes()));
     }
     return all;
 }

@@ -58,6 +58,8 @@ struct WantedSection {
                                           std::string_view kind,
                                           std::span<const WantedSection> sections);
 
+/// Writes all bytes to an open file; 0, or the error number.
+[[nodiscard]] int write_all(int file, std::span<const std::byte> bytes);
 /// Writes beside the target, syncs, renames, syncs the directory: a reader sees the old file or the
 /// new. A symbolic link is replaced, never followed. Throws InputError when the disk refuses, and
 /// for a directory, device or pipe, which is left as it is.

@@ -73,17 +73,6 @@ class Descriptor {
     int number_;
 };
 
-/// 0, or the error number.
-int write_all(int file, std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-        const ssize_t written = ::write(file, bytes.data(), bytes.size());
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) return errno;
-        bytes = bytes.subspan(static_cast<std::size_t>(written));
-    }
-    return 0;
-}
-
 /// Makes a rename in the folder last. Some file systems cannot sync a folder; that is no error.
 int sync_folder(const std::filesystem::path& folder) {
     if (!syncs_files()) return 0;
@@ -160,6 +149,16 @@ int open_stream(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+int write_all(int file, std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        const ssize_t written = ::write(file, bytes.data(), bytes.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return errno;
+        bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+    return 0;
+}
 
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
     PartialFile file(path);

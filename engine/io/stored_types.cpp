@@ -46,16 +46,6 @@ void store_packed(std::uint32_t code, std::byte* data, std::size_t index) {
     if (shift + bits > 8) data[byte + 1] |= static_cast<std::byte>(code << shift >> 8U);
 }
 
-/// A float from which rounding to fewer bits gives what rounding the double would: where it is not
-/// exact, it is cut off and its last bit set (rounding to odd, Boldo and Melquiond 2008).
-float to_odd(double value) {
-    const auto nearest = static_cast<float>(value);
-    if (std::isnan(value) || static_cast<double>(nearest) == value) return nearest;
-    auto bits = std::bit_cast<std::uint32_t>(nearest);
-    if (std::abs(static_cast<double>(nearest)) > std::abs(value)) --bits;
-    return std::bit_cast<float>(bits | 1U);
-}
-
 /// The nearest integer of a type, ties to even, limited to its range.
 template <class Integer>
 Integer nearest(double value) {
@@ -108,7 +98,8 @@ constexpr StoredTypeRow small(StoredType type, std::string_view name) {
                 },
             .write =
                 [](double value, std::byte* data, std::size_t index) {
-                    store(static_cast<Code>(encode(to_odd(value))), data, index);
+                    store(static_cast<Code>(encode(number_formats::round_to_odd(value))), data,
+                          index);
                 }};
 }
 
@@ -124,7 +115,8 @@ constexpr StoredTypeRow packed(StoredType type, std::string_view name) {
                 },
             .write =
                 [](double value, std::byte* data, std::size_t index) {
-                    store_packed<code_bits>(encode(to_odd(value)), data, index);
+                    store_packed<code_bits>(encode(number_formats::round_to_odd(value)), data,
+                                            index);
                 }};
 }
 

@@ -6,6 +6,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/io/safetensors_index.hpp"
@@ -16,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view index_name = "model.safetensors.index.json";
-constexpr std::uint64_t longest_index = std::uint64_t{16} << 20U;
 
 /// The index or the one file of a folder.
 fs::path main_file(const fs::path& folder) {
@@ -61,7 +61,7 @@ void TensorFiles::add_file(const fs::path& path) {
 }
 
 void TensorFiles::read_index(const fs::path& path) {
-    const std::vector<std::byte> bytes = read_file(path, longest_index);
+    const std::vector<std::byte> bytes = read_file(path, json_text::Limits{}.length);
     const SafetensorsIndex index = decode_safetensors_index(
         std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), path.string());
     std::set<std::string> names;

@@ -271,6 +271,15 @@ bool AnyLayer::has_buffers() const {
     return result;
 }
 
+bool AnyLayer::has_positive() const {
+    const auto* neurons = std::get_if<Neurons>(&layer_);
+    bool result = neurons != nullptr && neurons->continuous;
+    if (const auto* custom = std::get_if<Custom>(&layer_))
+        result = std::ranges::any_of(custom->parameters(), &ParameterSpec::positive);
+    each_inner([&](const AnyLayer& inner) { result = result || inner.has_positive(); });
+    return result;
+}
+
 std::span<const std::string_view> layer_types() {
     return built_in;
 }

@@ -102,6 +102,8 @@ class AnyLayer {
     void set_cache(std::int64_t positions);
     /// Whether it, or a layer in it, has running statistics among its parameters.
     [[nodiscard]] bool has_buffers() const;
+    /// Whether some parameters stay above 0, see ParameterSpec::positive.
+    [[nodiscard]] bool has_positive() const;
     /// Calls f with every layer that is directly in this one.
     void each_inner(const std::function<void(const AnyLayer&)>& f) const;
     void each_inner(const std::function<void(AnyLayer&)>& f);

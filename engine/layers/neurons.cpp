@@ -259,7 +259,10 @@ std::vector<ParameterSpec> Neurons::parameters() const {
                           .connections = true});
     result.push_back({.name = "bias", .shape = {count}, .initial = Initial::zeros});
     if (continuous)
-        result.push_back({.name = "time_constant", .shape = {count}, .initial = Initial::ones});
+        result.push_back({.name = "time_constant",
+                          .shape = {count},
+                          .initial = Initial::ones,
+                          .positive = true});
     if (!plastic) return result;
     // Of the order of what a step may change: uniform in ±0.5.
     constexpr std::int64_t rule_fan_in = 12;

@@ -38,6 +38,9 @@ struct NetworkOperands {
     }
 };
 
+/// Codes of activations or flags of slots as such an operand: of one element where there are none.
+[[nodiscard]] Tensor code_operand(ValueType type, std::span<const std::int32_t> codes);
+
 /// A network in a graph, whatever it is made of: nodes of its own (Network), or one op that
 /// interprets a bytecode (BytecodeNetwork). Tasks are written against this and work with both.
 class ForwardModel {

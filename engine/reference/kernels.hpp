@@ -9,7 +9,7 @@
 #include "cambrian/engine/graph/graph.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 
-// The kernels of the reference backend. Internal to engine/cpu.
+// The kernels of the reference backend. Internal to engine/reference.
 namespace cambrian::reference {
 
 /// Elements of one value of one individual. Integers and booleans are held exactly.

@@ -25,15 +25,7 @@ void scale_by(Tensor& tensor, double factor) {
 }
 
 constexpr std::int64_t max_classes = 1'000'000;
-/// No index is negative.
-constexpr std::int64_t no_index = -100;
-
-void check_class_count(std::size_t count, const std::string& place) {
-    if (count < 2 || count > static_cast<std::size_t>(max_classes))
-        throw InputError(
-            fmt::format("{} holds {} classes (2 to {} can be told apart) use another target column",
-                        place, count, max_classes));
-}
+constexpr std::string_view other_column = "use another target column";
 
 /// The different labels among the targets, ascending; what the loss ignores is none.
 std::vector<double> labels_of(const Tensor& targets, const SourceContext& context,
@@ -53,22 +45,6 @@ std::vector<double> labels_of(const Tensor& targets, const SourceContext& contex
     return labels;
 }
 
-/// Says how many targets the loss leaves out: a label may be one of them by accident.
-void note_ignored(SourceRows& rows, std::int64_t count, const SourceContext& context,
-                  const std::string& place) {
-    if (count > 0)
-        rows.notes.push_back(fmt::format("{} of {} targets in {} are {}, which the loss leaves out",
-                                         count, rows.targets.elements.size(), place,
-                                         *context.ignored));
-}
-
-void note_ignored(SourceRows& rows, const SourceContext& context, const std::string& place) {
-    const std::optional<double> ignored(context.ignored);
-    const auto count = std::ranges::count_if(rows.targets.elements,
-                                             [&](double value) { return value == ignored; });
-    note_ignored(rows, count, context, place);
-}
-
 /// Labels of a column, whatever whole numbers they are, as class indices in their order.
 void number_classes(SourceRows& rows, const SourceContext& context, const std::string& place) {
     const std::vector<double> labels =
@@ -76,7 +52,7 @@ void number_classes(SourceRows& rows, const SourceContext& context, const std::s
                   "number the classes in the file, or set \"classes\" to false and use a loss of "
                   "numbers such as mse");
     const auto count = static_cast<std::int64_t>(labels.size());
-    check_class_count(labels.size(), place);
+    check_class_count(labels.size(), place, other_column);
     note_ignored(rows, context, place);
     rows.targets.type = ValueType::integer;
     rows.classes = count;
@@ -102,7 +78,7 @@ void take_labels(SourceRows& rows, const std::vector<std::string>& cells,
         number_classes(rows, context, place);
         return;
     }
-    check_class_count(labels.size(), place);
+    check_class_count(labels.size(), place, other_column);
     std::int64_t left_out = 0;
     for (std::size_t i = 0; i < cells.size(); ++i) {
         const auto number = csv_number(cells[i]);
@@ -130,6 +106,9 @@ void take_classes(SourceRows& rows, const SourceContext& context, const std::str
     note_ignored(rows, context, place);
     rows.targets.type = ValueType::integer;
     rows.classes = labels.empty() ? 1 : static_cast<std::int64_t>(labels.back()) + 1;
+    // A loss of numbers learns a single label, too.
+    if (context.ignored && rows.classes < 2)
+        check_class_count(labels.size(), place, "use targets of two labels at least");
     const auto present = static_cast<std::int64_t>(labels.size());
     if (present < rows.classes)
         rows.notes.push_back(
@@ -155,6 +134,15 @@ void check_rows(const Tensor& inputs, const Tensor& targets, const std::string& 
         "{} holds inputs {} and targets {} (as many rows of each, one at least, are needed) use "
         "files that belong together",
         place, inputs.shape.text(), targets.shape.text()));
+}
+
+/// Rows of no features and sequences of no steps are no samples.
+void check_not_empty(const Tensor& values, const std::string& what, const std::string& place) {
+    if (values.shape.elements() > 0) return;
+    throw InputError(
+        fmt::format("{} holds {} {} (an axis of 0 leaves nothing to learn from) use another file "
+                    "or tensor",
+                    place, what, values.shape.text()));
 }
 
 /// Inputs and targets of the files below each other, each file cut to whole sequences:
@@ -211,6 +199,27 @@ SourceRows rows_of_files(const CsvSource& source, const SourceContext& context,
 
 }  // namespace
 
+void check_class_count(std::size_t count, const std::string& place, std::string_view remedy) {
+    if (count < 2 || count > static_cast<std::size_t>(max_classes))
+        throw InputError(fmt::format("{} holds {} classes (2 to {} can be told apart) {}", place,
+                                     count, max_classes, remedy));
+}
+
+void note_ignored(SourceRows& rows, std::int64_t count, const SourceContext& context,
+                  const std::string& place) {
+    if (count > 0)
+        rows.notes.push_back(fmt::format("{} of {} targets in {} are {}, which the loss leaves out",
+                                         count, rows.targets.elements.size(), place,
+                                         *context.ignored));
+}
+
+void note_ignored(SourceRows& rows, const SourceContext& context, const std::string& place) {
+    const std::optional<double> ignored(context.ignored);
+    const auto count = std::ranges::count_if(rows.targets.elements,
+                                             [&](double value) { return value == ignored; });
+    note_ignored(rows, count, context, place);
+}
+
 SourceRows rows_of(const CsvSource& source, const SourceContext& context) {
     std::vector<std::string> inputs = source.inputs;
     if (inputs.empty()) {
@@ -244,6 +253,7 @@ SourceRows rows_of(const IdxSource& source, const SourceContext& context) {
             fmt::format("{} holds {} (one class for each sample is needed) use a file "
                         "of labels",
                         path_of(context, source.targets), result.targets.shape.text()));
+    check_not_empty(result.inputs, "inputs", place);
     result.inputs.type = ValueType::real;
     result.inputs.shape = flattened(result.inputs.shape, 1);
     scale_by(result.inputs, source.scale);
@@ -263,6 +273,8 @@ SourceRows rows_of(const SafetensorsSource& source, const SourceContext& context
             fmt::format("{} holds inputs {} (sequences have an axis of time) leave "
                         "\"sequences\" out",
                         place, result.inputs.shape.text()));
+    check_not_empty(result.inputs, fmt::format("\"{}\"", source.inputs), place);
+    check_not_empty(result.targets, fmt::format("\"{}\"", source.targets), place);
     result.inputs.type = ValueType::real;
     result.inputs.shape = flattened(result.inputs.shape, kept);
     scale_by(result.inputs, source.scale);

@@ -38,7 +38,8 @@ struct CrossEntropy {
 
     static constexpr auto fields = FieldTable{
         Field{"ignore_index", &CrossEntropy::ignore_index, FieldRange{-2147483647.0, 2147483647.0},
-              "Targets of this class do not count."},
+              "Targets of this class do not count: the label as the data have it, of a text of "
+              "characters a code point."},
     };
     bool operator==(const CrossEntropy&) const = default;
 };

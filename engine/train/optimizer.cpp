@@ -1,10 +1,10 @@
 #include "cambrian/engine/train/optimizer.hpp"
 
-#include <cmath>
 #include <cstdint>
 #include <functional>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/core/elementary_f64.hpp"
 
 namespace cambrian {
 namespace {
@@ -31,7 +31,7 @@ Var moving_average(Var before, Var now, double factor) {
 
 /// 1 / (1 − betaᵗ), with the difference taken where it does not cancel.
 Var bias_correction(Var step, double beta) {
-    return -1.0 / expm1(std::log(beta) * step);
+    return -1.0 / expm1(elementary_f64::log(beta) * step);
 }
 
 UpdatedParameter run(const Sgd& sgd, const Step& step) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <unordered_set>
 #include <variant>
 #include <vector>
@@ -42,6 +43,16 @@ const std::vector<Kind<Source>>& source_kinds() {
     return table;
 }
 
+/// One file twice, whose rows would count twice, some to learn from and to validate with.
+void check_files(const CsvSource& csv, std::string_view path, const SourceContext& context) {
+    std::set<std::filesystem::path> named;
+    for (const std::string& file : csv.files)
+        if (!named.insert((context.base_directory / file).lexically_normal()).second)
+            json_read::fail(json_read::member(path, "files"),
+                            fmt::format("names \"{}\" twice", shortened(file)),
+                            "its rows would count twice", "leave one of the two out");
+}
+
 /// A column twice, or a target among the inputs, which would be learnt by heart.
 void check_columns(const CsvSource& csv, std::string_view path) {
     std::unordered_set<std::string_view> named;
@@ -64,7 +75,7 @@ void check_columns(const CsvSource& csv, std::string_view path) {
 }
 
 /// Names of files and columns have no default.
-void check_named(const Source& source, std::string_view path) {
+void check_named(const Source& source, std::string_view path, const SourceContext& context) {
     const auto need = [&](std::string_view key, bool named) {
         if (!named)
             json_read::fail(json_read::member(path, key), "is empty", "nothing to read", "name it");
@@ -72,6 +83,7 @@ void check_named(const Source& source, std::string_view path) {
     if (const auto* csv = std::get_if<CsvSource>(&source)) {
         need("files", !csv->files.empty());
         need("targets", !csv->targets.empty());
+        check_files(*csv, path, context);
         check_columns(*csv, path);
         if (csv->classes && csv->targets.size() > 1)
             json_read::fail(json_read::member(path, "targets"), "names several columns",
@@ -111,7 +123,7 @@ std::span<const std::string_view> source_types() {
 SourceRows read_source(const nlohmann::json& json, std::string_view path,
                        const SourceContext& context) {
     const Source source = field_json::read_kind(json, path, source_kinds());
-    check_named(source, path);
+    check_named(source, path, context);
     SourceRows rows = std::visit([&](const auto& kind) { return rows_of(kind, context); }, source);
     check_finite(rows.inputs, "inputs", path, fills(rows.missing_values));
     check_finite(rows.targets, "targets", path);

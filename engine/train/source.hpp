@@ -56,9 +56,10 @@ struct SourceRows {
 };
 
 struct SourceContext {
-    std::filesystem::path base_directory;   ///< Where relative paths start.
-    std::uint64_t seed = 1;                 ///< Of what is drawn.
-    std::optional<std::int64_t> ignored{};  ///< A target that is no class: the loss leaves it out.
+    std::filesystem::path base_directory;  ///< Where relative paths start.
+    std::uint64_t seed = 1;                ///< Of what is drawn.
+    /// With a loss of classes, and no other: a target that is no class, which the loss leaves out.
+    std::optional<std::int64_t> ignored{};
 };
 
 /// "xor", "sine", "spirals", "blobs", "delay", "csv", "idx", "safetensors", "text".

@@ -162,4 +162,14 @@ struct TextSource {
 [[nodiscard]] SourceRows rows_of(const SafetensorsSource& source, const SourceContext& context);
 [[nodiscard]] SourceRows rows_of(const TextSource& source, const SourceContext& context);
 
+/// Index that stands for what a loss ignores where labels become indices; no class has it.
+inline constexpr std::int64_t no_index = -100;
+/// Throws InputError for classes of a file that are too few to tell apart, or too many.
+void check_class_count(std::size_t count, const std::string& place, std::string_view remedy);
+/// Says how many targets the loss leaves out: a label may be one of them by accident.
+void note_ignored(SourceRows& rows, std::int64_t count, const SourceContext& context,
+                  const std::string& place);
+/// The same where targets are as the file has them.
+void note_ignored(SourceRows& rows, const SourceContext& context, const std::string& place);
+
 }  // namespace cambrian

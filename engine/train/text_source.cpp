@@ -17,7 +17,7 @@ std::string read_text(const std::filesystem::path& path) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// A text as ids, and what these are.
+/// A text as ids, and what these are; labels where ids are not what a user knows them by.
 struct TokenText {
     std::vector<std::int64_t> ids;
     std::int64_t vocabulary = 0;
@@ -44,17 +44,39 @@ TokenText tokens_of(const TextSource& source, const SourceContext& context) {
     return result;
 }
 
+/// Targets whose label the loss ignores; its number is no index of a label.
+void leave_out(SourceRows& rows, const SourceContext& context, const std::string& place) {
+    if (rows.class_values.empty() || !context.ignored) {
+        note_ignored(rows, context, place);
+        return;
+    }
+    std::int64_t count = 0;
+    for (double& target : rows.targets.elements) {
+        if (rows.class_values[static_cast<std::size_t>(target)] !=
+            static_cast<double>(*context.ignored))
+            continue;
+        target = static_cast<double>(no_index);
+        ++count;
+    }
+    rows.ignored = no_index;
+    note_ignored(rows, count, context, place);
+}
+
 }  // namespace
 
 SourceRows rows_of(const TextSource& source, const SourceContext& context) {
     const TokenText text = tokens_of(source, context);
+    const std::string place = (context.base_directory / source.file).string();
     const auto length = static_cast<std::int64_t>(text.ids.size());
     const std::int64_t rows = (length - 1) / source.context;
     if (length < 2 || rows < 1)
         throw InputError(fmt::format(
             "{} has {} {}s (a sequence has {} and one to predict) use a longer text, or a shorter "
             "\"context\"",
-            (context.base_directory / source.file).string(), length, text.unit, source.context));
+            place, length, text.unit, source.context));
+    // A loss of numbers learns a single label, too.
+    if (context.ignored && text.vocabulary < 2)
+        check_class_count(static_cast<std::size_t>(text.vocabulary), place, "use another text");
     SourceRows result{Tensor(ValueType::real, Shape{rows, source.context, 1}),
                       Tensor(ValueType::integer, Shape{rows, source.context}), text.vocabulary};
     for (std::size_t i = 0; i < result.targets.elements.size(); ++i) {
@@ -62,6 +84,7 @@ SourceRows rows_of(const TextSource& source, const SourceContext& context) {
         result.targets.elements[i] = static_cast<double>(text.ids[i + 1]);
     }
     result.class_values = text.labels;
+    leave_out(result, context, place);
     result.input_names = {text.unit};
     result.target_names = {"next_" + text.unit};
     result.notes.push_back(fmt::format("{} {}s of {} kinds: {} sequences of {}, {} left out",

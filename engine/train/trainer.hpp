@@ -103,6 +103,9 @@ class Trainer {
                                              Snapshot snapshot = Snapshot::now) const;
     /// The lowest watched loss of an individual so far; infinite before there is one.
     [[nodiscard]] double best_loss(std::int64_t individual) const;
+    /// The epoch that left Snapshot::best, 0 for the start; nothing after a state of an earlier
+    /// version, which does not say, until an epoch is better.
+    [[nodiscard]] std::optional<std::int64_t> best_epoch(std::int64_t individual) const;
     /// Bytes that a step takes beside data, weights and moments, or an evaluation if that is more;
     /// without what a watch takes.
     [[nodiscard]] std::int64_t peak_bytes() const;

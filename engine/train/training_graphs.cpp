@@ -9,16 +9,6 @@
 #include "cambrian/engine/train/training_operands.hpp"
 
 namespace cambrian::training_graphs {
-namespace {
-
-Var codes(Graph& graph, ValueType type, const std::vector<std::int32_t>& values) {
-    // Networks without activations or slots still have operands of one element.
-    Tensor tensor(type, Shape{std::max<std::int64_t>(1, static_cast<std::int64_t>(values.size()))});
-    std::ranges::copy(values, tensor.elements.begin());
-    return graph.constant(std::move(tensor));
-}
-
-}  // namespace
 
 Var own(Graph& graph, std::string_view name, ValueType type, const Shape& shape) {
     return graph.input(name, type, shape, true);
@@ -66,10 +56,11 @@ void add_terms(Graph& graph, std::string_view sums, const Loss& loss, const Loss
 }
 
 NetworkOperands network_operands(Graph& graph, const Network& network, Var values) {
-    return {.weights = values,
-            .activations = codes(graph, ValueType::integer, network.activation_codes()),
-            .enabled = codes(graph, ValueType::boolean, network.enabled_flags()),
-            .masters = true};
+    return {
+        .weights = values,
+        .activations = graph.constant(code_operand(ValueType::integer, network.activation_codes())),
+        .enabled = graph.constant(code_operand(ValueType::boolean, network.enabled_flags())),
+        .masters = true};
 }
 
 std::vector<Var> parts_of(const Network& network, Var values) {

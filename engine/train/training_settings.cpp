@@ -14,7 +14,6 @@
 #include "cambrian/engine/network/network.hpp"
 
 namespace cambrian {
-
 void check(const TrainingSettings& settings) {
     const auto refuse = [](std::string_view key, const std::string& is, std::string_view allowed) {
         throw ConfigError(
@@ -49,6 +48,9 @@ void check(const TrainingSettings& settings) {
 }
 
 namespace {
+
+/// In files, of a best whose epoch an earlier version did not keep.
+constexpr std::int64_t unknown_epoch = -1;
 
 /// Whether a text is a pattern in which * stands for any text.
 bool fits(std::string_view pattern, std::string_view text) {
@@ -133,7 +135,7 @@ std::vector<bool> frozen_ranges(const Network& network, std::span<const std::str
         "training.frozen names all weights (nothing is left to learn) leave some of them out");
 }
 
-bool TrainingProgress::report(double loss) {
+bool TrainingProgress::report(std::int64_t epoch, double loss) {
     if (!active_) return false;
     plateau_.report(loss);
     const bool better = loss < counted_ - stop_.min_change;
@@ -141,7 +143,10 @@ bool TrainingProgress::report(double loss) {
     waited_ = better ? 0 : waited_ + 1;
     active_ = stop_.patience == 0 || waited_ < stop_.patience;
     const bool improved = loss < best_;
-    if (improved) best_ = loss;
+    if (improved) {
+        best_ = loss;
+        best_epoch_ = epoch;
+    }
     return improved;
 }
 
@@ -162,6 +167,19 @@ void TrainingProgress::restore(ArchiveReader& from) {
     from.read(active_);
     if (std::isnan(best_) || std::isnan(counted_) || waited_ < 0 || waited_ > most)
         from.fail("an individual contradicts itself");
+    best_epoch_.reset();
+}
+
+void TrainingProgress::save_best_epoch(ArchiveWriter& to) const {
+    to.write(best_epoch_.value_or(unknown_epoch));
+}
+
+void TrainingProgress::restore_best_epoch(ArchiveReader& from, std::int64_t epochs_done) {
+    std::int64_t epoch = unknown_epoch;
+    from.read(epoch);
+    if (epoch < unknown_epoch || epoch > epochs_done)
+        from.fail("the best of an individual is of no epoch");
+    if (epoch != unknown_epoch) best_epoch_ = epoch;
 }
 
 }  // namespace cambrian

@@ -125,23 +125,29 @@ class TrainingProgress {
     TrainingProgress(const Schedule& schedule, const EarlyStop& stop)
         : plateau_(schedule), stop_(stop) {}
 
-    /// After an epoch with this watched loss; whether it is the lowest so far. One that has stopped
-    /// is not asked any more.
-    bool report(double loss);
+    /// After an epoch (from 1; 0: before the first) with this watched loss; whether it is the
+    /// lowest so far. One that has stopped is not asked any more.
+    bool report(std::int64_t epoch, double loss);
     /// Whether it learns on.
     [[nodiscard]] bool active() const { return active_; }
     /// The lowest watched loss; infinite before there is one.
     [[nodiscard]] double best() const { return best_; }
+    /// The epoch that left it, 0 for the start; nothing where a file of before does not say.
+    [[nodiscard]] std::optional<std::int64_t> best_epoch() const { return best_epoch_; }
     [[nodiscard]] float factor() const { return plateau_.factor(); }
 
+    /// All but the epoch of the best.
     void save(ArchiveWriter& to) const;
-    /// Throws InputError.
+    /// Throws InputError, like the next but one. The epoch of the best is not known then.
     void restore(ArchiveReader& from);
+    void save_best_epoch(ArchiveWriter& to) const;
+    void restore_best_epoch(ArchiveReader& from, std::int64_t epochs_done);
 
   private:
     Plateau plateau_;
     EarlyStop stop_;
     double best_ = std::numeric_limits<double>::infinity();
+    std::optional<std::int64_t> best_epoch_ = 0;
     double counted_ = best_;  ///< The last loss that was lower by the least change.
     std::int64_t waited_ = 0;
     bool active_ = true;

@@ -15,15 +15,6 @@ namespace {
 
 using Group = std::span<const float>;
 
-/// The float that every narrower format rounds as it would round the double: odd where inexact
-/// (Boldo and Melquiond, "When double rounding is odd", 2005).
-float round_to_odd(double x) {
-    auto near = static_cast<float>(x);
-    if (std::isnan(x) || static_cast<double>(near) == x) return near;
-    if (std::fabs(static_cast<double>(near)) > std::fabs(x)) near = std::nextafter(near, 0.0F);
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(near) | 1U);
-}
-
 double largest_magnitude(Group group) {
     double largest = 0.0;
     for (const float x : group)
@@ -134,7 +125,7 @@ double decode_f32(const DtypeRow&, std::uint64_t code) {
 
 template <std::uint32_t (*Encode)(float)>
 std::uint64_t encode_small(const DtypeRow&, double x, double) {
-    return Encode(round_to_odd(x));
+    return Encode(number_formats::round_to_odd(x));
 }
 template <float (*Decode)(std::uint32_t)>
 double decode_small(const DtypeRow&, std::uint64_t code) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cambrian/engine/core/elementary_f64.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/builders/index.hpp"
 #include "cambrian/engine/graph/builders/movement.hpp"
@@ -33,8 +34,8 @@ struct Rotation {
 /// The number of the pair that turns so often in the original sequence, between whole ones.
 double pair_of(double turns, const Rotation& rotation) {
     return static_cast<double>(rotation.rotary) *
-           std::log(rotation.scaling.original / (turns * full_turn)) /
-           (2.0 * std::log(rotation.base));
+           elementary_f64::log(rotation.scaling.original / (turns * full_turn)) /
+           (2.0 * elementary_f64::log(rotation.base));
 }
 
 /// The share of its angle that a pair keeps, as the library transformers has it for yarn.
@@ -55,7 +56,7 @@ double kept_by_yarn(std::int64_t pair, const Rotation& rotation) {
 double frequency_of(std::int64_t pair, const Rotation& rotation) {
     const RotaryScaling& scaling = rotation.scaling;
     const double exponent = -2.0 * static_cast<double>(pair) / static_cast<double>(rotation.rotary);
-    const double frequency = std::pow(rotation.base, exponent);
+    const double frequency = elementary_f64::pow(rotation.base, exponent);
     const double divided = frequency / scaling.factor;
     if (scaling.original == 0.0) return divided;
     const double turns = scaling.original * frequency / full_turn;
@@ -125,8 +126,8 @@ RotaryTables rotary_tables(Graph& graph, std::int64_t length, std::int64_t rotar
         for (std::int64_t position = 0; position < length; ++position) {
             const double angle = static_cast<double>(position) * frequency;
             const auto at = static_cast<std::size_t>(position * (rotary / 2) + pair);
-            cosine.elements[at] = scaling.gain * std::cos(angle);
-            sine.elements[at] = scaling.gain * std::sin(angle);
+            cosine.elements[at] = scaling.gain * elementary_f64::cos(angle);
+            sine.elements[at] = scaling.gain * elementary_f64::sin(angle);
         }
     }
     return {graph.constant(std::move(cosine)), graph.constant(std::move(sine))};

@@ -1,5 +1,4 @@
-#include <cmath>
-
+#include "cambrian/engine/core/elementary_f64.hpp"
 #include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/layers/normalisation/softmax_variants.hpp"
 
@@ -35,7 +34,7 @@ Var bisect(Var z, double power) {
 
     Graph& graph = *z.graph;
     const auto count = static_cast<double>(z.shape()[-1]);
-    const double range = 1.0 - std::pow(count, -1.0 / power);
+    const double range = 1.0 - elementary_f64::pow(count, -1.0 / power);
     const std::array carries{broadcast(constant(graph, -1.0), one), constant(graph, range)};
     const std::array invariants{z};
     return scan(std::move(body), carries, {}, invariants, {.length = bisections}).carries[0];

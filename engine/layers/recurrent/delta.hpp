@@ -1,13 +1,12 @@
 #pragma once
 
-#include "cambrian/engine/layers/support/initial.hpp"
-#include "cambrian/engine/layers/support/width.hpp"
+#include "cambrian/engine/layers/support/recurrent_layer.hpp"
 
 namespace cambrian {
 
 /// A recurrent layer whose candidate multiplies and adds what input and state say, and whose gate
 /// reads the input alone; its output is its state. Both activations of the paper are tanh.
-struct Delta {
+struct Delta : RecurrentLayer<Delta> {
     static constexpr std::string_view name = "delta";
     static constexpr LayerText about{
         .summary =
@@ -20,29 +19,7 @@ struct Delta {
             "Ororbia et al., \"Learning Simpler Language Models with the Differential State "
             "Framework\", 2017"};
 
-    std::int64_t in = 0;
-    std::int64_t hidden = 0;
-
-    static constexpr auto fields = FieldTable{
-        Field{"in", &Delta::in, "0: all elements of a row"},
-        Field{"hidden", &Delta::hidden, "width of the state; 0: told by what follows"},
-    };
-
-    static Delta example() { return {.in = 3, .hidden = 2}; }
-    static std::optional<Delta> fitted(const Shape& in, const Shape& out) {
-        if (out.rank() != 1) return std::nullopt;
-        return Delta{.in = in.elements(), .hidden = out.elements()};
-    }
-
-    void resolve(const Shape& input) {
-        resolve_whole_row(name, "in", in, input);
-        require_width(name, "hidden", hidden);
-    }
-    /// Fills an output width left at 0.
-    void infer_output(std::int64_t width) {
-        if (hidden == 0) hidden = width;
-    }
-    [[nodiscard]] Shape output_shape(const Shape& /*input*/) const { return {hidden}; }
+    static constexpr auto fields = recurrent_fields();
 
     [[nodiscard]] std::vector<ParameterSpec> parameters() const {
         return {recurrent_weight("weight_ih", hidden, in),
@@ -52,10 +29,6 @@ struct Delta {
                 {.name = "beta_2", .shape = {hidden}, .initial = Initial::ones},
                 {.name = "bias", .shape = {hidden}, .initial = Initial::zeros},
                 {.name = "gate_bias", .shape = {hidden}, .initial = Initial::zeros}};
-    }
-
-    [[nodiscard]] std::vector<StateSpec> state() const {
-        return {{.name = "hidden", .shape = {hidden}}};
     }
 
     [[nodiscard]] StepResult step(Var x, std::span<const Var> state,
@@ -70,8 +43,6 @@ struct Delta {
         const Var h = tanh((1.0 - gate) * candidate + gate * state[0]);
         return {.output = h, .state = {h}};
     }
-
-    bool operator==(const Delta&) const = default;
 };
 
 }  // namespace cambrian

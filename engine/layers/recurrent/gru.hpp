@@ -1,12 +1,11 @@
 #pragma once
 
-#include "cambrian/engine/layers/support/initial.hpp"
-#include "cambrian/engine/layers/support/width.hpp"
+#include "cambrian/engine/layers/support/recurrent_layer.hpp"
 
 namespace cambrian {
 
 /// A recurrent layer that mixes its state with a candidate; its output is its state.
-struct Gru {
+struct Gru : RecurrentLayer<Gru> {
     static constexpr std::string_view name = "gru";
     static constexpr LayerText about{
         .summary =
@@ -18,39 +17,13 @@ struct Gru {
         .source =
             "Cho et al., \"Learning Phrase Representations using RNN Encoder-Decoder\", 2014"};
 
-    std::int64_t in = 0;
-    std::int64_t hidden = 0;
-
-    static constexpr auto fields = FieldTable{
-        Field{"in", &Gru::in, "0: all elements of a row"},
-        Field{"hidden", &Gru::hidden, "width of the state; 0: told by what follows"},
-    };
-
-    static Gru example() { return {.in = 3, .hidden = 2}; }
-    static std::optional<Gru> fitted(const Shape& in, const Shape& out) {
-        if (out.rank() != 1) return std::nullopt;
-        return Gru{.in = in.elements(), .hidden = out.elements()};
-    }
-
-    void resolve(const Shape& input) {
-        resolve_whole_row(name, "in", in, input);
-        require_width(name, "hidden", hidden);
-    }
-    /// Fills an output width left at 0.
-    void infer_output(std::int64_t width) {
-        if (hidden == 0) hidden = width;
-    }
-    [[nodiscard]] Shape output_shape(const Shape& /*input*/) const { return {hidden}; }
+    static constexpr auto fields = recurrent_fields();
 
     [[nodiscard]] std::vector<ParameterSpec> parameters() const {
         return {recurrent_weight("weight_ih", 3 * hidden, in),
                 recurrent_weight("weight_hh", 3 * hidden, hidden),
                 {.name = "bias_ih", .shape = {3 * hidden}, .initial = Initial::zeros},
                 {.name = "bias_hh", .shape = {3 * hidden}, .initial = Initial::zeros}};
-    }
-
-    [[nodiscard]] std::vector<StateSpec> state() const {
-        return {{.name = "hidden", .shape = {hidden}}};
     }
 
     [[nodiscard]] StepResult step(Var x, std::span<const Var> state,
@@ -67,8 +40,6 @@ struct Gru {
         const Var h = (1.0 - z) * n + z * state[0];
         return {.output = h, .state = {h}};
     }
-
-    bool operator==(const Gru&) const = default;
 };
 
 }  // namespace cambrian

@@ -1,12 +1,11 @@
 #pragma once
 
-#include "cambrian/engine/layers/support/initial.hpp"
-#include "cambrian/engine/layers/support/width.hpp"
+#include "cambrian/engine/layers/support/recurrent_layer.hpp"
 
 namespace cambrian {
 
 /// A recurrent layer with a cell that gates protect; its output is the hidden state.
-struct Lstm {
+struct Lstm : RecurrentLayer<Lstm> {
     static constexpr std::string_view name = "lstm";
     static constexpr LayerText about{
         .summary =
@@ -19,29 +18,7 @@ struct Lstm {
             "Hochreiter and Schmidhuber, \"Long Short-Term Memory\", 1997; Gers et al. for the "
             "forget gate, which starts open"};
 
-    std::int64_t in = 0;
-    std::int64_t hidden = 0;
-
-    static constexpr auto fields = FieldTable{
-        Field{"in", &Lstm::in, "0: all elements of a row"},
-        Field{"hidden", &Lstm::hidden, "width of the state; 0: told by what follows"},
-    };
-
-    static Lstm example() { return {.in = 3, .hidden = 2}; }
-    static std::optional<Lstm> fitted(const Shape& in, const Shape& out) {
-        if (out.rank() != 1) return std::nullopt;
-        return Lstm{.in = in.elements(), .hidden = out.elements()};
-    }
-
-    void resolve(const Shape& input) {
-        resolve_whole_row(name, "in", in, input);
-        require_width(name, "hidden", hidden);
-    }
-    /// Fills an output width left at 0.
-    void infer_output(std::int64_t width) {
-        if (hidden == 0) hidden = width;
-    }
-    [[nodiscard]] Shape output_shape(const Shape& /*input*/) const { return {hidden}; }
+    static constexpr auto fields = recurrent_fields();
 
     [[nodiscard]] std::vector<ParameterSpec> parameters() const {
         return {recurrent_weight("weight_ih", 4 * hidden, in),
@@ -64,8 +41,6 @@ struct Lstm {
         const Var h = sigmoid(gate(3)) * tanh(cell);
         return {.output = h, .state = {h, cell}};
     }
-
-    bool operator==(const Lstm&) const = default;
 };
 
 }  // namespace cambrian

@@ -1,12 +1,11 @@
 #pragma once
 
-#include "cambrian/engine/layers/support/initial.hpp"
-#include "cambrian/engine/layers/support/width.hpp"
+#include "cambrian/engine/layers/support/recurrent_layer.hpp"
 
 namespace cambrian {
 
 /// A gated recurrent layer with one gate, which forgets and resets; its output is its state.
-struct Mgu {
+struct Mgu : RecurrentLayer<Mgu> {
     static constexpr std::string_view name = "mgu";
     static constexpr LayerText about{
         .summary =
@@ -17,38 +16,12 @@ struct Mgu {
             "h' = (1 − f) h + f c; weights hold f, then c",
         .source = "Zhou et al., \"Minimal Gated Unit for Recurrent Neural Networks\", 2016"};
 
-    std::int64_t in = 0;
-    std::int64_t hidden = 0;
-
-    static constexpr auto fields = FieldTable{
-        Field{"in", &Mgu::in, "0: all elements of a row"},
-        Field{"hidden", &Mgu::hidden, "width of the state; 0: told by what follows"},
-    };
-
-    static Mgu example() { return {.in = 3, .hidden = 2}; }
-    static std::optional<Mgu> fitted(const Shape& in, const Shape& out) {
-        if (out.rank() != 1) return std::nullopt;
-        return Mgu{.in = in.elements(), .hidden = out.elements()};
-    }
-
-    void resolve(const Shape& input) {
-        resolve_whole_row(name, "in", in, input);
-        require_width(name, "hidden", hidden);
-    }
-    /// Fills an output width left at 0.
-    void infer_output(std::int64_t width) {
-        if (hidden == 0) hidden = width;
-    }
-    [[nodiscard]] Shape output_shape(const Shape& /*input*/) const { return {hidden}; }
+    static constexpr auto fields = recurrent_fields();
 
     [[nodiscard]] std::vector<ParameterSpec> parameters() const {
         return {recurrent_weight("weight_ih", 2 * hidden, in),
                 recurrent_weight("weight_hh", 2 * hidden, hidden),
                 {.name = "bias", .shape = {2 * hidden}, .initial = Initial::zeros}};
-    }
-
-    [[nodiscard]] std::vector<StateSpec> state() const {
-        return {{.name = "hidden", .shape = {hidden}}};
     }
 
     [[nodiscard]] StepResult step(Var x, std::span<const Var> state,
@@ -67,8 +40,6 @@ struct Mgu {
         const Var h = (1.0 - forget) * state[0] + forget * candidate;
         return {.output = h, .state = {h}};
     }
-
-    bool operator==(const Mgu&) const = default;
 };
 
 }  // namespace cambrian

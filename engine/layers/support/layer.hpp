@@ -25,6 +25,7 @@ struct ParameterSpec {
     Activation activation =
         Activation::identity;  ///< Of the layer that owns it, for Initial::weight.
     bool buffer = false;       ///< A running statistic: spliced, but neither trained nor mutated.
+    bool positive = false;     ///< Something is divided by it: mutation keeps it above 0.
     bool undecayed = false;    ///< Its size means something: weight decay leaves it, matrix or not.
     InitRule init = InitRule::standard;  ///< Of Initial::weight, as the layer says.
     float init_scale = 1.0F;

@@ -22,12 +22,6 @@ using nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 2> mode_names{"chain", "mesh"};
 
-/// The value of a key, or null where the key is absent.
-const json* find(const json& object, std::string_view key) {
-    const auto found = object.find(std::string(key));
-    return found == object.end() ? nullptr : &*found;
-}
-
 /// The extents of the input; empty where there is no key, or only a vector of the features.
 Shape read_input(const json* source, std::int64_t features) {
     if (source == nullptr) return {};
@@ -56,7 +50,7 @@ GridSize read_grid(const json* source, std::size_t slots_wanted) {
     json_read::object(*source, "network.grid", keys);
     const std::array extents{&grid.depth, &grid.rows, &grid.cols, &grid.layers_per_cell};
     for (std::size_t i = 0; i < keys.size(); ++i) {
-        if (const json* value = find(*source, keys[i]))
+        if (const json* value = json_read::find(*source, keys[i]))
             *extents[i] = static_cast<int>(json_read::integer(
                 *value, json_read::member("network.grid", keys[i]), 1, largest_grid));
     }
@@ -92,7 +86,7 @@ bool take_flag(json& layer, const std::string& path, const char* key) {
 
 /// A format that stands under a key of an object; `otherwise` where there is none.
 Dtype read_dtype(const json& object, const std::string& path, const char* key, Dtype otherwise) {
-    const json* value = object.is_object() ? find(object, key) : nullptr;
+    const json* value = object.is_object() ? json_read::find(object, key) : nullptr;
     if (value == nullptr) return otherwise;
     const std::string place = json_read::member(path, key);
     if (value->is_string())
@@ -102,7 +96,7 @@ Dtype read_dtype(const json& object, const std::string& path, const char* key, D
 
 /// The scales that stand in an object. They mean something where its format has scales.
 Scales read_scales(const json& object, const std::string& path, Scales otherwise) {
-    const json* value = object.is_object() ? find(object, "dtype_scales") : nullptr;
+    const json* value = object.is_object() ? json_read::find(object, "dtype_scales") : nullptr;
     if (value == nullptr) return otherwise;
     const std::string place = json_read::member(path, "dtype_scales");
     return static_cast<Scales>(json_read::choice(*value, place, scales_names));
@@ -170,8 +164,8 @@ int read_end(const json& source, const std::string& path, const GridSize& grid) 
 /// An end of a link under either of its two names.
 int read_end(const json& link, const std::string& path, std::string_view key,
              std::string_view short_key, const GridSize& grid) {
-    const json* value = find(link, key);
-    const json* other = find(link, short_key);
+    const json* value = json_read::find(link, key);
+    const json* other = json_read::find(link, short_key);
     if ((value == nullptr) == (other == nullptr))
         json_read::fail(
             path, value == nullptr ? "lacks an end" : "names an end twice",
@@ -194,7 +188,7 @@ std::vector<Link> read_links(const json* source, const GridSize& grid) {
         Link link{.source = read_end(entry, path, "source", "from", grid),
                   .target = read_end(entry, path, "target", "to", grid),
                   .kind = LinkKind::forward};
-        if (const json* kind = find(entry, "kind"))
+        if (const json* kind = json_read::find(entry, "kind"))
             link.kind = static_cast<LinkKind>(
                 json_read::choice(*kind, json_read::member(path, "kind"), link_kind_names));
         if (!known.emplace(link.source, link.target, link.kind).second)
@@ -209,7 +203,7 @@ std::vector<Link> read_links(const json* source, const GridSize& grid) {
 }
 
 std::optional<NetworkMode> read_mode(const json& network) {
-    const json* mode = find(network, "mode");
+    const json* mode = json_read::find(network, "mode");
     if (mode == nullptr) return std::nullopt;
     return static_cast<NetworkMode>(json_read::choice(*mode, "network.mode", mode_names));
 }
@@ -220,7 +214,7 @@ Blueprint built(const json& network, NetworkEnds ends) {
         if (network.contains(key))
             json_read::fail(json_read::member("network", key), "is given beside network.build",
                             "a builder makes layers and links", "keep one of the two");
-    if (const json* grid = find(network, "grid")) ends.grid = read_grid(grid, 0);
+    if (const json* grid = json_read::find(network, "grid")) ends.grid = read_grid(grid, 0);
     Blueprint blueprint = build(builder_from_json(network["build"], "network.build"), ends);
     apply_formats(blueprint, network);
     return blueprint;
@@ -247,7 +241,7 @@ Blueprint with_init(Blueprint blueprint, const json& network) {
 ParameterRules network_rules(const json& network) {
     ParameterRules rules;
     field_json::for_each_field<ParameterRules>([&](const auto& field) {
-        const json* value = field.name == "decay" ? nullptr : find(network, field.name);
+        const json* value = field.name == "decay" ? nullptr : json_read::find(network, field.name);
         if (value != nullptr)
             field_json::read(rules.*field.member, *value, json_read::member("network", field.name),
                              field.range);
@@ -269,17 +263,17 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
         "init",   "init_scale"};
     json_read::object(network, "network", keys);
     if (network.contains("build"))
-        return with_init(
-            built(network, {.input_features = input_features,
-                            .output_features = output_features,
-                            .input_shape = read_input(find(network, "input"), input_features),
-                            .time = time,
-                            .steps = steps,
-                            .grid = {},
-                            .mode = read_mode(network)}),
-            network);
+        return with_init(built(network, {.input_features = input_features,
+                                         .output_features = output_features,
+                                         .input_shape = read_input(
+                                             json_read::find(network, "input"), input_features),
+                                         .time = time,
+                                         .steps = steps,
+                                         .grid = {},
+                                         .mode = read_mode(network)}),
+                         network);
     const json default_layers = json::array({{{"type", "dense"}}});
-    const json* given = find(network, "layers");
+    const json* given = json_read::find(network, "layers");
     const json& layers = given != nullptr ? *given : default_layers;
     json_read::list(layers, "network.layers");
     if (layers.empty())
@@ -289,9 +283,9 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
     Blueprint blueprint;
     blueprint.input_features = input_features;
     blueprint.output_features = output_features;
-    blueprint.input_shape = read_input(find(network, "input"), input_features);
+    blueprint.input_shape = read_input(json_read::find(network, "input"), input_features);
     blueprint.mode = read_mode(network).value_or(NetworkMode::chain);
-    blueprint.grid = read_grid(find(network, "grid"), layers.size() - 1);
+    blueprint.grid = read_grid(json_read::find(network, "grid"), layers.size() - 1);
     blueprint.slots.resize(static_cast<std::size_t>(blueprint.grid.slots()));
     const LayerFormats formats = read_formats(network, "network");
     place_layers(blueprint, layers, formats);
@@ -303,7 +297,7 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
     blueprint.head_formats = take_formats(head, head_path, formats);
     blueprint.head = layer_from_json(head, head_path);
     blueprint.head.infer_output(output_features);
-    blueprint.links = read_links(find(network, "links"), blueprint.grid);
+    blueprint.links = read_links(json_read::find(network, "links"), blueprint.grid);
     return with_init(Network(std::move(blueprint)).blueprint(), network);
 }
 

@@ -51,7 +51,7 @@ std::optional<AnyLayer> draw_residual(LayerDraw& draw, const Shape& row, int dep
 
 template <class Recurrent>
 std::optional<AnyLayer> draw_recurrent(LayerDraw& draw, const Shape& /*row*/, int /*depth*/) {
-    return Recurrent{.in = 0, .hidden = draw.width()};
+    return Recurrent{{.in = 0, .hidden = draw.width()}};
 }
 
 std::optional<AnyLayer> draw_attention(LayerDraw& draw, const Shape& row, int /*depth*/) {

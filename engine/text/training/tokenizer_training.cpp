@@ -114,16 +114,17 @@ TokenizerDefinition character_tokenizer(std::span<const std::string_view> texts,
     std::set<char32_t> characters;
     for (const std::string_view text : texts) {
         require_utf8(text);
-        for (std::size_t at = 0; at < text.size();) {
-            const unicode::Character character = unicode::character_at(text, at);
-            characters.insert(character.code);
-            at += character.length;
-        }
+        characters.merge(unicode::characters_of(text));
     }
     if (characters.contains(0))
         throw InputError(
             "a text to learn from holds a NUL character (tokenizer.json may have none) take it "
             "out");
+    return character_tokenizer(std::vector(characters.begin(), characters.end()), special);
+}
+
+TokenizerDefinition character_tokenizer(std::span<const char32_t> characters,
+                                        std::span<const std::string> special) {
     TokenizerDefinition definition;
     for (const char32_t code : characters) {
         std::string token;

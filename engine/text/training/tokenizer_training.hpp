@@ -31,5 +31,8 @@ struct TokenizerTraining {
 /// them. Other characters cannot be encoded. Throws InputError for texts that are not UTF-8.
 [[nodiscard]] TokenizerDefinition character_tokenizer(std::span<const std::string_view> texts,
                                                       std::span<const std::string> special);
+/// The same for these characters, numbered as they stand.
+[[nodiscard]] TokenizerDefinition character_tokenizer(std::span<const char32_t> characters,
+                                                      std::span<const std::string> special);
 
 }  // namespace cambrian

@@ -116,6 +116,16 @@ void append(std::string& text, char32_t code) {
     }
 }
 
+std::set<char32_t> characters_of(std::string_view text) {
+    std::set<char32_t> found;
+    for (std::size_t at = 0; at < text.size();) {
+        const Character character = character_at(text, at);
+        found.insert(character.code);
+        at += character.length;
+    }
+    return found;
+}
+
 std::size_t valid_length(std::string_view bytes) {
     std::size_t at = 0;
     while (at < bytes.size()) {

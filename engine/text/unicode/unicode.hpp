@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,8 @@ struct Character {
 /// The character that ends before a byte of valid UTF-8; of length 0 at its start.
 [[nodiscard]] Character character_before(std::string_view text, std::size_t at);
 void append(std::string& text, char32_t code);
+/// The characters of valid UTF-8, each once.
+[[nodiscard]] std::set<char32_t> characters_of(std::string_view text);
 
 /// Where the first byte stands that belongs to no character of UTF-8 (RFC 3629); the length of the
 /// text where every one does.

@@ -176,14 +176,14 @@ void Trainer::Implementation::judge_start() {
     // One without a finite loss is worse than any epoch, and no reason to stop.
     for (std::size_t i = 0; i < scores.size(); ++i)
         if (std::isfinite(scores[i].loss) && std::isinf(individuals_[i].best()))
-            static_cast<void>(individuals_[i].report(scores[i].loss));
+            static_cast<void>(individuals_[i].report(0, scores[i].loss));
 }
 
 void Trainer::Implementation::judge(EpochReport& report) {
     std::vector<TrainingProgress> judged = individuals_;
     for (std::size_t i = 0; i < judged.size(); ++i) {
         EpochScore& score = report.individuals[i];
-        score.best = judged[i].report(score.watched);
+        score.best = judged[i].report(report.epoch, score.watched);
         score.stopped = !judged[i].active();
     }
     write("improved", ValueType::boolean,

@@ -58,6 +58,8 @@ void Trainer::Implementation::save(ArchiveWriter& to) const {
     for (const auto& names : parts)
         for (const Tensor& values : read_all(names))
             to.write(std::vector<float>(values.elements.begin(), values.elements.end()));
+    // At the end, where states of before have nothing.
+    for (const TrainingProgress& individual : individuals_) individual.save_best_epoch(to);
 }
 
 void Trainer::Implementation::restore(ArchiveReader& from) {
@@ -78,6 +80,9 @@ void Trainer::Implementation::restore(ArchiveReader& from) {
         // Earlier versions did not keep what sums lost.
         if (from.remaining() > 0) restore(from, lost_sums(epoch_sums));
     }
+    if (from.remaining() > 0)
+        for (TrainingProgress& individual : individuals_)
+            individual.restore_best_epoch(from, epochs_done_);
     from.finish();
 }
 

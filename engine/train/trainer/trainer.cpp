@@ -87,6 +87,9 @@ std::vector<float> Trainer::weights(std::int64_t individual, Snapshot snapshot) 
 double Trainer::best_loss(std::int64_t individual) const {
     return implementation_->individual(individual).best();
 }
+std::optional<std::int64_t> Trainer::best_epoch(std::int64_t individual) const {
+    return implementation_->individual(individual).best_epoch();
+}
 std::int64_t Trainer::peak_bytes() const {
     return implementation_->peak_bytes();
 }

@@ -236,5 +236,22 @@ TEST(Elementary, VectorAndScalarCodeGiveTheSameBits) {
     expect_one_result([](float x) { return elementary::pow(-1.7F, x); });
 }
 
+// Rounding a double to float first would round twice: here to the next float16, which is even.
+TEST(NumberFormats, RoundToOddKeepsTheSideOfADouble) {
+    using number_formats::round_to_odd;
+    constexpr double tie = 1.0 + 0x1p-11;  // Half way from one float16 to the next.
+    const auto f16 = [](double x) { return number_formats::encode_f16(round_to_odd(x)); };
+    EXPECT_EQ(f16(tie), 0x3C00U);
+    EXPECT_EQ(f16(tie + 0x1p-40), 0x3C01U);
+    EXPECT_EQ(f16(tie + 0x1p-10 - 0x1p-40), 0x3C01U);
+    EXPECT_EQ(f16(-tie - 0x1p-40), 0xBC01U);
+    EXPECT_EQ(round_to_odd(1.5), 1.5F);
+    EXPECT_EQ(round_to_odd(-0.0), 0.0F);
+    EXPECT_EQ(round_to_odd(1e-60), 0x1p-149F);
+    EXPECT_EQ(round_to_odd(-1e60), -0x1.fffffep127F);
+    EXPECT_EQ(round_to_odd(HUGE_VAL), infinity);
+    EXPECT_TRUE(std::isnan(round_to_odd(std::numeric_limits<double>::quiet_NaN())));
+}
+
 }  // namespace
 }  // namespace cambrian

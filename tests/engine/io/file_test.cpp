@@ -1,7 +1,9 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <string>
 
@@ -55,6 +57,18 @@ TEST_F(File, ReadingWhatIsNoFileIsAnInputError) {
     refuses(folder / "missing.cmb", "No such file");
     refuses(folder, "not a regular file");
     refuses("/dev/zero", "not a regular file");
+}
+
+TEST_F(File, WriteAllTellsTheErrorNumber) {
+    const std::filesystem::path path = folder / "log";
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ASSERT_GE(file, 0);
+    EXPECT_EQ(write_all(file, old_bytes), 0);
+    EXPECT_EQ(write_all(file, new_bytes), 0);
+    EXPECT_EQ(write_all(file, {}), 0);
+    ::close(file);
+    EXPECT_EQ(read_file(path).size(), old_bytes.size() + new_bytes.size());
+    EXPECT_EQ(write_all(file, old_bytes), EBADF);
 }
 
 TEST_F(File, ALimitIsKept) {

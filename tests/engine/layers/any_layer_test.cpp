@@ -26,7 +26,7 @@ Sequential nested() {
     Sequential sequential;
     sequential.layers.emplace_back(Dense{.out = 4, .bias = false, .activation = Activation::relu});
     sequential.layers.emplace_back(residual);
-    sequential.layers.emplace_back(Rnn{.hidden = 2});
+    sequential.layers.emplace_back(Rnn{{.hidden = 2}});
     return sequential;
 }
 

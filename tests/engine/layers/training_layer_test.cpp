@@ -81,7 +81,7 @@ TEST(DropoutLayer, IsTheIdentityInInference) {
 TEST(DropoutLayer, DropsOtherElementsInEveryStepOfALoop) {
     Sequential chain;
     chain.layers.emplace_back(Dropout{.rate = 0.5F});
-    chain.layers.emplace_back(Rnn{.in = 20, .hidden = 20});
+    chain.layers.emplace_back(Rnn{{.in = 20, .hidden = 20}});
     const AnyLayer layer(chain);
     Training training(layer, {3, 4, 20}, {20}, 1);
     training.graph.output(scan_layer(layer, training.x, training.operands));
@@ -193,7 +193,7 @@ TEST(BatchNormLayer, IsNotTrainedOnOneValueOfAFeature) {
 TEST(BatchNormLayer, IsNotTrainedInsideALoop) {
     Sequential chain;
     chain.layers.emplace_back(BatchNorm{.features = 3});
-    chain.layers.emplace_back(Rnn{.in = 3, .hidden = 3});
+    chain.layers.emplace_back(Rnn{{.in = 3, .hidden = 3}});
     const AnyLayer layer(chain);
     Training inside(layer, {2, 4, 3}, {3}, 1);
     EXPECT_THAT([&] { static_cast<void>(scan_layer(layer, inside.x, inside.operands)); },

@@ -131,7 +131,7 @@ TEST(NetworkCheck, RefusesImpossibleSizes) {
     blueprint = two_layers();
     blueprint.slots[2] = Slot{.layer = Dense{.out = std::int64_t{1} << 40}};
     refuses(blueprint, {"slot 2", "1099511627776"});
-    blueprint.slots[2] = Slot{.layer = Rnn{.hidden = std::int64_t{1} << 24}};
+    blueprint.slots[2] = Slot{.layer = Rnn{{.hidden = std::int64_t{1} << 24}}};
     blueprint.head = Dense{.out = 2};
     refuses(blueprint, {"2^40 weights"});
 }

@@ -127,6 +127,17 @@ TEST_F(Source, ReadsColumnsOfCsvFiles) {
                 HasSubstr("b.csv has 2 rows"));
 }
 
+TEST_F(Source, AFileIsReadOnceHoweverItIsWritten) {
+    write("a.csv", "x,y\n1,2\n");
+    for (const std::string& again :
+         {std::string("a.csv"), std::string("./b/../a.csv"), (folder_ / "a.csv").string()})
+        EXPECT_THAT(
+            refusal<ConfigError>(
+                {{"type", "csv"}, {"files", json::array({"a.csv", again})}, {"targets", {"y"}}}),
+            testing::AllOf(HasSubstr("source.files names \""),
+                           HasSubstr("a.csv\" twice (its rows")));
+}
+
 TEST_F(Source, ARowThatLacksAnInputOrATargetIsDroppedOrFilled) {
     write("a.csv", "x,skipped,y\n1,,2\n,0,4\n5,0,6\n7,0,NA\n9,0,10\n");
     json csv{{"type", "csv"}, {"files", {"a.csv"}}, {"inputs", {"x"}}, {"targets", {"y"}}};
@@ -181,6 +192,28 @@ TEST_F(Source, LabelsOfAColumnAreCountedThrough) {
     EXPECT_THAT(refusal<InputError>(csv), HasSubstr("holds 1 classes"));
 }
 
+TEST_F(Source, OneClassIsRefusedWhereTheLossIsOfClasses) {
+    Safetensors content;
+    content.tensors["inputs"] = StoredTensor::of(Tensor(ValueType::real, Shape{2, 1}, {1, 2}));
+    content.tensors["targets"] = StoredTensor::of(Tensor(ValueType::integer, Shape{2}, {0, 0}));
+    write_safetensors(folder_ / "data.safetensors", content);
+    write("images", std::string("\0\0\x08\x02\0\0\0\2\0\0\0\1\1\2", 14));
+    write("labels", std::string("\0\0\x08\x01\0\0\0\2\0\0", 10));
+    write("text", "aaaaaa");
+    for (const json& source : {json{{"type", "safetensors"}, {"file", "data.safetensors"}},
+                               json{{"type", "idx"}, {"inputs", "images"}, {"targets", "labels"}},
+                               json{{"type", "text"}, {"file", "text"}, {"context", 3}}}) {
+        EXPECT_THAT(
+            [&] {
+                (void)read_source(source, "source", {folder_, 1, -100});
+            },
+            testing::ThrowsMessage<InputError>(
+                HasSubstr("holds 1 classes (2 to 1000000 can be told apart) use")))
+            << source;
+        EXPECT_EQ(read(source).classes, 1) << source << " is 0 for a loss of numbers";
+    }
+}
+
 TEST_F(Source, NumbersAreFinite) {
     Safetensors content;
     content.tensors["inputs"] =
@@ -233,6 +266,12 @@ TEST_F(Source, ReadsTensorsOfSafetensors) {
     EXPECT_EQ(read(other).targets.shape, (Shape{2, 1}));
     other["targets"] = "none";
     EXPECT_THAT(refusal<InputError>(other), HasSubstr("none"));
+    content.tensors["steps"] = StoredTensor::of(Tensor(ValueType::real, Shape{2, 0, 3}, {}));
+    write_safetensors(folder_ / "data.safetensors", content);
+    other["inputs"] = "steps";
+    other["targets"] = "numbers";
+    EXPECT_THAT(refusal<InputError>(other),
+                HasSubstr("data.safetensors holds \"steps\" [2, 0, 3] (an axis of 0"));
 }
 
 TEST_F(Source, ATextIsSequencesWithTheNextTokenAsTarget) {
@@ -259,6 +298,28 @@ TEST_F(Source, ATextIsSequencesWithTheNextTokenAsTarget) {
     EXPECT_THAT(of_bytes.notes, ElementsAre(HasSubstr("2 sequences of 4, 1 left out")));
     write("text", "\xff\xfe no text");
     EXPECT_EQ(read(bytes).inputs.elements[0], 255.0);
+}
+
+TEST_F(Source, TheLossIgnoresTokensOfATextByTheirLabels) {
+    write("text", "abcab ab\nc");
+    json source{{"type", "text"}, {"file", "text"}, {"context", 3}};
+    // The index of "a" is 2, which is the label of no character here.
+    for (const std::int64_t ignored : {97, 2}) {
+        const SourceRows rows = read_source(source, "source", {folder_, 1, ignored});
+        const double a = ignored == 97 ? -100 : 2;
+        EXPECT_THAT(rows.targets.elements, ElementsAre(3, 4, a, 3, 1, a, 3, 0, 4)) << ignored;
+        EXPECT_EQ(rows.ignored, -100);
+        EXPECT_EQ(rows.classes, 5);
+        EXPECT_EQ(rows.notes.size(), ignored == 97 ? 2U : 1U);
+        if (ignored == 97) {
+            EXPECT_THAT(rows.notes[0], testing::EndsWith("text are 97, which the loss leaves out"));
+        }
+    }
+    source["tokenizer"] = "bytes";
+    const SourceRows bytes = read_source(source, "source", {folder_, 1, 97});
+    EXPECT_THAT(bytes.targets.elements, ElementsAre(98, 99, 97, 98, 32, 97, 98, 10, 99));
+    EXPECT_FALSE(bytes.ignored);
+    EXPECT_THAT(bytes.notes[0], testing::StartsWith("2 of 9 targets in "));
 }
 
 TEST_F(Source, ATextThatIsTooShortOrNoneIsRefused) {

@@ -244,6 +244,7 @@ TEST(Targets, RefuseWhatTheyCannotDo) {
         HasSubstr("training.targets.inverse_learning_rate is -1"));
     EXPECT_THAT(refusal(plain, rows, {.method = difference, .targets = {.inverse_noise = -1.0}}),
                 HasSubstr("training.targets.inverse_noise is -1"));
+    EXPECT_EQ(refusal(plain, rows, {.method = chain_rule, .targets = {.step = 0.2}}), "accepted");
     EXPECT_THAT(refusal(plain, rows, {.targets = {.step = 0.2}}),
                 HasSubstr("the method gradient has no targets"));
     EXPECT_THAT(refusal(plain, rows, {.frozen = {"slot.7"}}),

@@ -86,6 +86,11 @@ TEST(Trainer, StopsEarlyWithTheBestWeights) {
     std::vector<EpochReport> reports;
     trainer.run([&](const EpochReport& report) { reports.push_back(report); });
     // Without a rate nothing gets better: the first epoch is the best, three more are waited for.
+    EXPECT_EQ(trainer.best_epoch(0), 1);
+    std::int64_t last_best = 0;
+    for (const EpochReport& report : reports)
+        if (report.individuals[1].best) last_best = report.epoch;
+    EXPECT_EQ(trainer.best_epoch(1), last_best);
     for (std::size_t epoch = 0; epoch < reports.size(); ++epoch)
         EXPECT_EQ(reports[epoch].individuals[0].stopped, epoch >= 3) << epoch;
     EXPECT_GT(reports.size(), 4U);
@@ -118,9 +123,39 @@ TEST(Trainer, AGivenStartIsTheBestUntilAnEpochIsBetter) {
     second.run();
     EXPECT_LT(second.best_loss(0), start);
     EXPECT_EQ(second.best_loss(1), start);
+    EXPECT_EQ(second.best_epoch(1), 0);
     EXPECT_EQ(second.weights(1, Snapshot::best), settings.initial_weights);
     EXPECT_GT(second.evaluate(Part::train)[1].loss, start);
     EXPECT_EQ(second.weights(2, Snapshot::best), settings.initial_weights);
+}
+
+TEST(Trainer, TheEpochOfTheBestIsInTheStateUnlessItIsOfAnEarlierVersion) {
+    const auto backend = make_cpu_backend({});
+    const DataSet data =
+        data_of({{"type", "sine"}, {"rows", 8}}, MeanSquaredError{}, {.validation = 2});
+    const Network network = network_of(tanh_layers(2, 1), data);
+    const TrainingSettings settings{.epochs = 3, .batch = 6, .learning_rates = {0.0, 1e-3}};
+    Trainer first(*backend, network, data, settings);
+    static_cast<void>(first.run_epoch());
+    static_cast<void>(first.run_epoch());
+    std::vector<std::byte> state = first.state();
+    Trainer second(*backend, network, data, settings);
+    second.restore(state, "state");
+    EXPECT_EQ(second.best_epoch(0), 1);
+    EXPECT_EQ(second.state(), state);
+    std::vector<std::byte> of_none = state;
+    of_none[of_none.size() - 16] = std::byte{3};
+    Trainer damaged(*backend, network, data, settings);
+    EXPECT_THAT([&] { damaged.restore(of_none, "state"); },
+                testing::ThrowsMessage<InputError>(HasSubstr("is of no epoch")));
+    state.resize(state.size() - 16);
+    Trainer third(*backend, network, data, settings);
+    third.restore(state, "state");
+    EXPECT_EQ(third.best_epoch(0), std::nullopt);
+    // It stays so where it is saved again.
+    Trainer fourth(*backend, network, data, settings);
+    fourth.restore(third.state(), "state");
+    EXPECT_EQ(fourth.best_epoch(0), std::nullopt);
 }
 
 TEST(Trainer, SmallStepsAddUpToALeastChange) {

@@ -64,10 +64,12 @@ TEST(TrainerSums, OfManyStepsDoNotDrift) {
     EXPECT_EQ(second.run_epoch()->individuals[0].train.loss, loss);
 
     // What was saved before sums kept what they lose: three arrays of a length, for the count, and
-    // of the loss and of the steps left out for each individual.
+    // of the loss and of the steps left out for each individual. After them is the best epoch of
+    // each.
     const std::size_t lost = 3 * sizeof(std::uint64_t) + 5 * sizeof(float);
+    const std::size_t epochs = 2 * sizeof(std::int64_t);
     Trainer third(*one_thread, network, data, settings);
-    third.restore(std::span(state).first(state.size() - lost), "state");
+    third.restore(std::span(state).first(state.size() - lost - epochs), "state");
     EXPECT_NEAR(third.run_epoch()->individuals[0].train.loss / loss, 1.0, 1e-4);
 }
 
