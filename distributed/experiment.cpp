@@ -26,8 +26,17 @@ Hash128 data_hash(const evolve::Task& task) {
         if (!present) {
             continue;
         }
-        for (const Tensor& tensor : task.data(phase)) {
+        const auto add = [&](const Tensor& tensor) {
             hasher.add(name(phase)).add(content_hash(tensor));
+        };
+        // Large data are not copied for it.
+        if (const Samples* samples = task.held(phase)) {
+            add(samples->inputs);
+            add(samples->targets);
+            continue;
+        }
+        for (const Tensor& tensor : task.data(phase)) {
+            add(tensor);
         }
     }
     // Scaled rows may be the same ones where a column is in other units.

@@ -74,6 +74,10 @@ struct GenerationReport {
     double elapsed_seconds = 0.0;  ///< Of the run, over all resumes.
 };
 
+/// What stop.fitness is compared with after a generation; worst_fitness: nothing reaches it.
+/// @param validates whether the task does.
+[[nodiscard]] double compared_fitness(FitnessOf of, bool validates, const GenerationReport& report);
+
 /// Told about progress on rank 0.
 class Reporter {
   public:

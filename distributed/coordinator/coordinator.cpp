@@ -134,24 +134,13 @@ double Coordinator::elapsed() const {
     return elapsed_before_ + seconds_since(started_);
 }
 
-double Coordinator::compared_fitness(const GenerationReport& report) const {
-    switch (experiment_.stop.fitness_of) {
-        case FitnessOf::mean:
-            return report.mean;
-        case FitnessOf::least:
-            return report.invalid > 0 ? evolve::worst_fitness : report.worst;
-        case FitnessOf::best:
-            break;
-    }
-    return signature_.validates ? report.validated.value_or(evolve::worst_fitness) : report.best;
-}
-
 std::optional<StopReason> Coordinator::reached(const GenerationReport& report) const {
     if (experiment_.stop.solved && report.tests.passed) {
         return StopReason::solved;
     }
-    if (compared_fitness(report) >= experiment_.stop.fitness &&
-        experiment_.has_last_task(report.generation)) {
+    const double compared =
+        compared_fitness(experiment_.stop.fitness_of, signature_.validates, report);
+    if (compared >= experiment_.stop.fitness && experiment_.has_last_task(report.generation)) {
         return StopReason::fitness;
     }
     if (scheduler_.follower().newest()->strategy->extinct()) {
@@ -244,6 +233,18 @@ void Coordinator::yield_to_successor() {
     } catch (const InputError&) {
         // The directory is another run's: no rank of this one follows there.
     }
+}
+
+double compared_fitness(FitnessOf of, bool validates, const GenerationReport& report) {
+    switch (of) {
+        case FitnessOf::mean:
+            return report.mean;
+        case FitnessOf::least:
+            return report.invalid > 0 ? evolve::worst_fitness : report.worst;
+        case FitnessOf::best:
+            break;
+    }
+    return validates ? report.validated.value_or(evolve::worst_fitness) : report.best;
 }
 
 std::string_view name(StopReason reason) {

@@ -153,8 +153,6 @@ class Coordinator {
         return scheduler_.follower().round()->generation();
     }
 
-    /// What run.stop.fitness is compared with.
-    [[nodiscard]] double compared_fitness(const GenerationReport& report) const;
     /// Why the run ends after a generation.
     [[nodiscard]] std::optional<StopReason> reached(const GenerationReport& report) const;
     [[nodiscard]] double elapsed() const;

@@ -1,8 +1,10 @@
 #include "cambrian/distributed/protocol/message.hpp"
 
 #include <algorithm>
+#include <concepts>
 #include <functional>
 #include <optional>
+#include <type_traits>
 
 #include "cambrian/distributed/protocol/number_lists.hpp"
 #include "cambrian/distributed/protocol/score_columns.hpp"
@@ -13,296 +15,265 @@ namespace detail {
 
 namespace {
 
-template <class Part>
-void write_optional(ArchiveWriter& archive, const std::optional<Part>& part) {
-    archive.write(part.has_value());
-    if (part) {
-        write(archive, *part);
+/// Both ways of a message through an archive, so that its fields stand once.
+class Writing {
+  public:
+    explicit Writing(ArchiveWriter& archive) : archive_(archive) {}
+
+    template <typename... Values>
+    void operator()(const Values&... values) {
+        (archive_.write(values), ...);
     }
+    void bytes(const std::vector<std::byte>& bytes) {
+        archive_.write(std::span<const std::byte>(bytes));
+    }
+    void reals(const std::vector<float>& values) { archive_.write(std::span<const float>(values)); }
+    template <typename Number>
+    void numbers(const std::vector<Number>& numbers) {
+        write_numbers<Number>(archive_, numbers);
+    }
+    /// @param smallest bytes of an element, at least.
+    template <typename Element, typename Each>
+    void list(const std::vector<Element>& elements, std::uint64_t /*smallest*/, const Each& each) {
+        archive_.write(static_cast<std::uint64_t>(elements.size()));
+        std::ranges::for_each(elements, each);
+    }
+    template <typename Part, typename Each>
+    void optional(const std::optional<Part>& part, const Each& each) {
+        archive_.write(part.has_value());
+        if (part) {
+            each(*part);
+        }
+    }
+    /// Pairs of numbers as one list of them.
+    template <typename Pair>
+    void pairs(const std::vector<Pair>& pairs, std::uint32_t Pair::*first,
+               std::uint32_t Pair::*second) {
+        std::vector<std::uint32_t> all;
+        for (const Pair& pair : pairs) {
+            all.insert(all.end(), {pair.*first, pair.*second});
+        }
+        numbers(all);
+    }
+    void scores(const ShardScores& scores) { write_scores(archive_, scores); }
+    void cost(const ShardCost& cost) { write_cost(archive_, cost); }
+
+  private:
+    ArchiveWriter& archive_;
+};
+
+class Reading {
+  public:
+    explicit Reading(ArchiveReader& archive) : archive_(archive) {}
+
+    template <typename... Values>
+    void operator()(Values&... values) {
+        (archive_.read(values), ...);
+    }
+    void bytes(std::vector<std::byte>& bytes) { archive_.read(bytes); }
+    void reals(std::vector<float>& values) { archive_.read(values); }
+    template <typename Number>
+    void numbers(std::vector<Number>& numbers) {
+        read_numbers(archive_, numbers);
+    }
+    template <typename Element, typename Each>
+    void list(std::vector<Element>& elements, std::uint64_t smallest, const Each& each) {
+        elements.resize(archive_.read_count(smallest));
+        std::ranges::for_each(elements, each);
+    }
+    template <typename Part, typename Each>
+    void optional(std::optional<Part>& part, const Each& each) {
+        bool present = false;
+        archive_.read(present);
+        if (present) {
+            each(part.emplace());
+        }
+    }
+    template <typename Pair>
+    void pairs(std::vector<Pair>& pairs, std::uint32_t Pair::*first, std::uint32_t Pair::*second) {
+        std::vector<std::uint32_t> all;
+        numbers(all);
+        require(all.size() % 2 == 0, "a list of pairs ends within one");
+        for (std::size_t i = 0; i < all.size(); i += 2) {
+            Pair& pair = pairs.emplace_back();
+            pair.*first = all[i];
+            pair.*second = all[i + 1];
+        }
+    }
+    void scores(ShardScores& scores) { read_scores(archive_, scores); }
+    void cost(ShardCost& cost) { read_cost(archive_, cost); }
+    void require(bool right, std::string_view fault) const {
+        if (!right) {
+            archive_.fail(fault);
+        }
+    }
+
+  private:
+    ArchiveReader& archive_;
+};
+
+/// A message that is written, or one that is read.
+template <typename Given, typename Message>
+concept Is = std::same_as<std::remove_const_t<Given>, Message>;
+
+void fields(auto& archive, Is<Handshake> auto& message) {
+    archive(message.version, message.identity, message.variation, message.arithmetic,
+            message.fingerprint, message.host, message.device, message.processors);
 }
 
-template <class Part>
-void read_optional(ArchiveReader& archive, std::optional<Part>& part) {
-    bool present = false;
-    archive.read(present);
-    if (present) {
-        read(archive, part.emplace());
-    }
+void fields(auto& archive, Is<Record> auto& record) {
+    archive(record.generation);
+    archive.bytes(record.decision);
+    archive.pairs(record.holders, &HolderRange::end, &HolderRange::rank);
+}
+
+void fields(auto& archive, Is<RoundState> auto& state) {
+    archive.bytes(state.strategy);
+    archive.numbers(state.holders);
+    archive.list(state.passed, sizeof(Hash128), [&](auto& digest) { archive(digest); });
+}
+
+void fields(auto& archive, Is<Request> auto& message) {
+    archive(message.room, message.generation, message.digest);
+    archive.list(message.results, 48, [&](auto& result) {
+        archive(result.shard);
+        archive.scores(result.scores);
+        archive.cost(result.cost);
+    });
+}
+
+void fields(auto& archive, Is<ShardOrder> auto& message) {
+    archive.list(message.records, 24, [&](auto& record) { fields(archive, record); });
+    archive.optional(message.state, [&](auto& state) { fields(archive, state); });
+    archive(message.digest, message.generation, message.epoch, message.shard, message.begin,
+            message.end);
+    archive.numbers(message.absent);
+    archive.list(message.children, 12, [&](auto& child) {
+        archive.bytes(child.bytes);
+        archive(child.retries);
+    });
+}
+
+void check(const Reading& archive, const ShardOrder& message) {
+    archive.require(message.begin <= message.end, "a shard ends before it begins");
+    archive.require(
+        message.children.empty() || message.children.size() == message.end - message.begin,
+        "a shard has another number of children than births");
+}
+
+void fields(auto& archive, Is<RoundEnd> auto& message) {
+    archive(message.epoch);
+    fields(archive, message.record);
+    archive.numbers(message.ranks);
+    archive.pairs(message.shares, &FirstShare::births, &FirstShare::smallest_rest);
+    archive(message.own_births);
+    archive.numbers(message.absent);
+}
+
+void check(const Reading& archive, const RoundEnd& message) {
+    // A rank that is there twice would pass it on for ever.
+    archive.require(
+        std::ranges::adjacent_find(message.ranks, std::greater_equal<>()) == message.ranks.end(),
+        "its ranks are out of order");
+    archive.require(message.shares.empty() || message.shares.size() == message.ranks.size(),
+                    "its shares are those of other ranks");
+}
+
+void fields(auto&, Is<RoundRequest> auto&) {}
+
+void fields(auto& archive, Is<GenomeRequest> auto& message) {
+    archive.numbers(message.origins);
+}
+
+void fields(auto& archive, Is<GenomeReply> auto& message) {
+    archive.list(message.structures, 8, [&](auto& structure) { archive.bytes(structure); });
+    archive.list(message.genomes, 20, [&](auto& genome) {
+        archive(genome.origin, genome.structure);
+        archive.reals(genome.weights);
+    });
+    archive.numbers(message.gone);
 }
 
 /// Whoever reads a reply counts on both: that it costs no more than its genomes, and that each is
 /// there or gone once.
-void check(ArchiveReader& archive, const GenomeReply& message) {
-    if (message.structures.size() > message.genomes.size()) {
-        archive.fail("it has more structures than genomes");
-    }
+void check(const Reading& archive, const GenomeReply& message) {
+    archive.require(message.structures.size() <= message.genomes.size(),
+                    "it has more structures than genomes");
     std::vector<evolve::BirthId> origins = message.gone;
     for (const NamedGenome& genome : message.genomes) {
         origins.push_back(genome.origin);
     }
     std::ranges::sort(origins);
-    if (std::ranges::adjacent_find(origins) != origins.end()) {
-        archive.fail("it names a genome twice");
-    }
+    archive.require(std::ranges::adjacent_find(origins) == origins.end(),
+                    "it names a genome twice");
 }
+
+void fields(auto& archive, Is<Heartbeat> auto& message) {
+    archive.numbers(message.shards);
+    archive(message.epoch);
+}
+
+void fields(auto& archive, Is<ShardFailure> auto& message) {
+    archive(message.shard, message.text, message.leaving);
+}
+
+void fields(auto& archive, Is<Stop> auto& message) {
+    archive(message.reason);
+}
+
+void fields(auto&, Is<InitialRequest> auto&) {}
+
+void fields(auto& archive, Is<InitialReply> auto& message) {
+    archive.list(message.genomes, 8, [&](auto& genome) { archive.bytes(genome); });
+}
+
+/// Whether what was read needs a check beyond those of its parts.
+template <typename T>
+concept Checked = requires(const Reading& archive, const T& message) {
+    check(archive, message);
+};
 
 }  // namespace
 
-void write(ArchiveWriter& archive, const Handshake& message) {
-    archive.write(message.version);
-    archive.write(message.identity);
-    archive.write(message.variation);
-    archive.write(message.arithmetic);
-    archive.write(message.fingerprint);
-    archive.write(message.host);
-    archive.write(message.device);
-    archive.write(message.processors);
+template <typename T>
+void write(ArchiveWriter& archive, const T& message) {
+    Writing writing(archive);
+    fields(writing, message);
 }
 
-void read(ArchiveReader& archive, Handshake& message) {
-    archive.read(message.version);
-    archive.read(message.identity);
-    archive.read(message.variation);
-    archive.read(message.arithmetic);
-    archive.read(message.fingerprint);
-    archive.read(message.host);
-    archive.read(message.device);
-    archive.read(message.processors);
-}
-
-void write(ArchiveWriter& archive, const RoundState& state) {
-    archive.write(std::span<const std::byte>(state.strategy));
-    write_numbers<std::uint32_t>(archive, state.holders);
-    archive.write(static_cast<std::uint64_t>(state.passed.size()));
-    for (const Hash128& digest : state.passed) {
-        archive.write(digest);
+template <typename T>
+void read(ArchiveReader& archive, T& message) {
+    Reading reading(archive);
+    fields(reading, message);
+    if constexpr (Checked<T>) {
+        check(reading, message);
     }
 }
 
-void read(ArchiveReader& archive, RoundState& state) {
-    archive.read(state.strategy);
-    read_numbers(archive, state.holders);
-    state.passed.resize(archive.read_count(sizeof(Hash128)));
-    for (Hash128& digest : state.passed) {
-        archive.read(digest);
-    }
-}
-
-void write(ArchiveWriter& archive, const Record& record) {
-    archive.write(record.generation);
-    archive.write(std::span<const std::byte>(record.decision));
-    std::vector<std::uint32_t> numbers;
-    for (const HolderRange& range : record.holders) {
-        numbers.insert(numbers.end(), {range.end, range.rank});
-    }
-    write_numbers<std::uint32_t>(archive, numbers);
-}
-
-void read(ArchiveReader& archive, Record& record) {
-    archive.read(record.generation);
-    archive.read(record.decision);
-    std::vector<std::uint32_t> numbers;
-    read_numbers(archive, numbers);
-    if (numbers.size() % 2 != 0) {
-        archive.fail("a list of ranks ends within one");
-    }
-    for (std::size_t i = 0; i < numbers.size(); i += 2) {
-        record.holders.push_back({numbers[i], numbers[i + 1]});
-    }
-}
-
-void write(ArchiveWriter& archive, const Request& message) {
-    archive.write(message.room);
-    archive.write(message.generation);
-    archive.write(message.digest);
-    archive.write(static_cast<std::uint64_t>(message.results.size()));
-    for (const ShardResult& result : message.results) {
-        archive.write(result.shard);
-        write_scores(archive, result.scores);
-        write_cost(archive, result.cost);
-    }
-}
-
-void read(ArchiveReader& archive, Request& message) {
-    archive.read(message.room);
-    archive.read(message.generation);
-    archive.read(message.digest);
-    message.results.resize(archive.read_count(48));
-    for (ShardResult& result : message.results) {
-        archive.read(result.shard);
-        read_scores(archive, result.scores);
-        read_cost(archive, result.cost);
-    }
-}
-
-void write(ArchiveWriter& archive, const ShardOrder& message) {
-    archive.write(static_cast<std::uint64_t>(message.records.size()));
-    for (const Record& record : message.records) {
-        write(archive, record);
-    }
-    write_optional(archive, message.state);
-    archive.write(message.digest);
-    archive.write(message.generation);
-    archive.write(message.epoch);
-    archive.write(message.shard);
-    archive.write(message.begin);
-    archive.write(message.end);
-    write_numbers<std::uint32_t>(archive, message.absent);
-    archive.write(static_cast<std::uint64_t>(message.children.size()));
-    for (const ShippedGenome& child : message.children) {
-        archive.write(std::span<const std::byte>(child.bytes));
-        archive.write(child.retries);
-    }
-}
-
-void read(ArchiveReader& archive, ShardOrder& message) {
-    message.records.resize(archive.read_count(24));
-    for (Record& record : message.records) {
-        read(archive, record);
-    }
-    read_optional(archive, message.state);
-    archive.read(message.digest);
-    archive.read(message.generation);
-    archive.read(message.epoch);
-    archive.read(message.shard);
-    archive.read(message.begin);
-    archive.read(message.end);
-    if (message.begin > message.end) {
-        archive.fail("a shard ends before it begins");
-    }
-    read_numbers(archive, message.absent);
-    message.children.resize(archive.read_count(12));
-    for (ShippedGenome& child : message.children) {
-        archive.read(child.bytes);
-        archive.read(child.retries);
-    }
-    if (!message.children.empty() && message.children.size() != message.end - message.begin) {
-        archive.fail("a shard has another number of children than births");
-    }
-}
-
-void write(ArchiveWriter& archive, const RoundEnd& message) {
-    archive.write(message.epoch);
-    write(archive, message.record);
-    write_numbers<std::uint32_t>(archive, message.ranks);
-    std::vector<std::uint32_t> shares;
-    for (const FirstShare& share : message.shares) {
-        shares.push_back(share.births);
-        shares.push_back(share.smallest_rest);
-    }
-    write_numbers<std::uint32_t>(archive, shares);
-    archive.write(message.own_births);
-    write_numbers<std::uint32_t>(archive, message.absent);
-}
-
-void read(ArchiveReader& archive, RoundEnd& message) {
-    archive.read(message.epoch);
-    read(archive, message.record);
-    read_numbers(archive, message.ranks);
-    // A rank that is there twice would pass it on for ever.
-    if (std::ranges::adjacent_find(message.ranks, std::greater_equal<>()) != message.ranks.end()) {
-        archive.fail("its ranks are out of order");
-    }
-    std::vector<std::uint32_t> shares;
-    read_numbers(archive, shares);
-    archive.read(message.own_births);
-    read_numbers(archive, message.absent);
-    if (!shares.empty() && shares.size() != 2 * message.ranks.size()) {
-        archive.fail("its shares are those of other ranks");
-    }
-    for (std::size_t i = 0; i < shares.size(); i += 2) {
-        message.shares.push_back({shares[i], shares[i + 1]});
-    }
-}
-
-void write(ArchiveWriter&, const RoundRequest&) {}
-
-void read(ArchiveReader&, RoundRequest&) {}
-
-void write(ArchiveWriter& archive, const GenomeRequest& message) {
-    write_numbers<std::uint64_t>(archive, message.origins);
-}
-
-void read(ArchiveReader& archive, GenomeRequest& message) {
-    read_numbers(archive, message.origins);
-}
-
-void write(ArchiveWriter& archive, const GenomeReply& message) {
-    archive.write(static_cast<std::uint64_t>(message.structures.size()));
-    for (const std::vector<std::byte>& structure : message.structures) {
-        archive.write(std::span<const std::byte>(structure));
-    }
-    archive.write(static_cast<std::uint64_t>(message.genomes.size()));
-    for (const NamedGenome& genome : message.genomes) {
-        archive.write(genome.origin);
-        archive.write(genome.structure);
-        archive.write(std::span<const float>(genome.weights));
-    }
-    write_numbers<std::uint64_t>(archive, message.gone);
-}
-
-void read(ArchiveReader& archive, GenomeReply& message) {
-    message.structures.resize(archive.read_count(8));
-    for (std::vector<std::byte>& structure : message.structures) {
-        archive.read(structure);
-    }
-    message.genomes.resize(archive.read_count(20));
-    for (NamedGenome& genome : message.genomes) {
-        archive.read(genome.origin);
-        archive.read(genome.structure);
-        archive.read(genome.weights);
-    }
-    read_numbers(archive, message.gone);
-    check(archive, message);
-}
-
-void write(ArchiveWriter& archive, const Heartbeat& message) {
-    write_numbers<std::uint64_t>(archive, message.shards);
-    archive.write(message.epoch);
-}
-
-void read(ArchiveReader& archive, Heartbeat& message) {
-    read_numbers(archive, message.shards);
-    archive.read(message.epoch);
-}
-
-void write(ArchiveWriter& archive, const ShardFailure& message) {
-    archive.write(message.shard);
-    archive.write(message.text);
-    archive.write(message.leaving);
-}
-
-void read(ArchiveReader& archive, ShardFailure& message) {
-    archive.read(message.shard);
-    archive.read(message.text);
-    archive.read(message.leaving);
-}
-
-void write(ArchiveWriter& archive, const Stop& message) {
-    archive.write(message.reason);
-}
-
-void read(ArchiveReader& archive, Stop& message) {
-    archive.read(message.reason);
-}
-
-void write(ArchiveWriter&, const InitialRequest&) {}
-
-void read(ArchiveReader&, InitialRequest&) {}
-
-void write(ArchiveWriter& archive, const InitialReply& message) {
-    archive.write(static_cast<std::uint64_t>(message.genomes.size()));
-    for (const std::vector<std::byte>& genome : message.genomes) {
-        archive.write(std::span<const std::byte>(genome));
-    }
-}
-
-void read(ArchiveReader& archive, InitialReply& message) {
-    message.genomes.resize(archive.read_count(8));
-    for (std::vector<std::byte>& genome : message.genomes) {
-        archive.read(genome);
-    }
-}
+template void write(ArchiveWriter&, const Handshake&);
+template void read(ArchiveReader&, Handshake&);
+template void write(ArchiveWriter&, const Request&);
+template void read(ArchiveReader&, Request&);
+template void write(ArchiveWriter&, const ShardOrder&);
+template void read(ArchiveReader&, ShardOrder&);
+template void write(ArchiveWriter&, const RoundEnd&);
+template void read(ArchiveReader&, RoundEnd&);
+template void write(ArchiveWriter&, const RoundRequest&);
+template void read(ArchiveReader&, RoundRequest&);
+template void write(ArchiveWriter&, const GenomeRequest&);
+template void read(ArchiveReader&, GenomeRequest&);
+template void write(ArchiveWriter&, const GenomeReply&);
+template void read(ArchiveReader&, GenomeReply&);
+template void write(ArchiveWriter&, const Heartbeat&);
+template void read(ArchiveReader&, Heartbeat&);
+template void write(ArchiveWriter&, const ShardFailure&);
+template void read(ArchiveReader&, ShardFailure&);
+template void write(ArchiveWriter&, const Stop&);
+template void read(ArchiveReader&, Stop&);
+template void write(ArchiveWriter&, const InitialRequest&);
+template void read(ArchiveReader&, InitialRequest&);
+template void write(ArchiveWriter&, const InitialReply&);
+template void read(ArchiveReader&, InitialReply&);
 
 }  // namespace detail
 

@@ -174,39 +174,16 @@ struct InitialReply {
 };
 
 namespace detail {
-void write(ArchiveWriter& archive, const Record& record);
-void read(ArchiveReader& archive, Record& record);
-void write(ArchiveWriter& archive, const RoundState& state);
-void read(ArchiveReader& archive, RoundState& state);
+/// Defined for every kind of message.
+template <typename T>
+void write(ArchiveWriter& archive, const T& message);
+template <typename T>
+void read(ArchiveReader& archive, T& message);
 [[nodiscard]] std::vector<std::byte> seal(MessageKind kind, std::span<const std::byte> body);
 /// Body of a frame; throws InputError.
 [[nodiscard]] std::span<const std::byte> unseal(MessageKind kind,
                                                 std::span<const std::byte> payload,
                                                 std::string_view source);
-void write(ArchiveWriter& archive, const Handshake& message);
-void write(ArchiveWriter& archive, const Request& message);
-void write(ArchiveWriter& archive, const ShardOrder& message);
-void write(ArchiveWriter& archive, const RoundEnd& message);
-void write(ArchiveWriter& archive, const RoundRequest& message);
-void write(ArchiveWriter& archive, const GenomeRequest& message);
-void write(ArchiveWriter& archive, const GenomeReply& message);
-void write(ArchiveWriter& archive, const Heartbeat& message);
-void write(ArchiveWriter& archive, const ShardFailure& message);
-void write(ArchiveWriter& archive, const Stop& message);
-void write(ArchiveWriter& archive, const InitialRequest& message);
-void write(ArchiveWriter& archive, const InitialReply& message);
-void read(ArchiveReader& archive, Handshake& message);
-void read(ArchiveReader& archive, Request& message);
-void read(ArchiveReader& archive, ShardOrder& message);
-void read(ArchiveReader& archive, RoundEnd& message);
-void read(ArchiveReader& archive, RoundRequest& message);
-void read(ArchiveReader& archive, GenomeRequest& message);
-void read(ArchiveReader& archive, GenomeReply& message);
-void read(ArchiveReader& archive, Heartbeat& message);
-void read(ArchiveReader& archive, ShardFailure& message);
-void read(ArchiveReader& archive, Stop& message);
-void read(ArchiveReader& archive, InitialRequest& message);
-void read(ArchiveReader& archive, InitialReply& message);
 }  // namespace detail
 
 template <typename T>

@@ -9,106 +9,52 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
-#include "cambrian/engine/network/weight_formats.hpp"
+#include "cambrian/evolve/evaluation/inference.hpp"
+#include "cambrian/evolve/genome/structure.hpp"
 
 namespace cambrian::evolve {
 
 namespace {
 
-/// The passes of a network over a probe as a graph that gives what each place gives at each step.
-class ProbedGraph {
-  public:
-    ProbedGraph(const Network& network, const Genome& genome, const Probe& probe)
-        : network_(network), genome_(genome), probe_(probe) {
-        const int head = network.blueprint().grid.slots();
-        for (int slot = 0; slot < head; ++slot) {
-            if (network.blueprint().slots[static_cast<std::size_t>(slot)]) {
-                slots_.push_back(slot);
-            }
+/// The rows of one step of a probe.
+Tensor probe_rows(const Probe& probe, std::int64_t step, std::int64_t features) {
+    const std::int64_t size = probe.batch * features;
+    const auto first = probe.rows.begin() + step * size;
+    return {ValueType::real, Shape{probe.batch, features},
+            std::vector<double>(first, first + size)};
+}
+
+/// What each of these slots gives for a probe, [steps] tensors [batch, row..]; the last is the
+/// head.
+std::vector<std::vector<Tensor>> probe_outputs(std::span<const int> slots, Backend& backend,
+                                               const Network& network, const Genome& genome,
+                                               const Probe& probe) {
+    Inference pass;
+    const NetworkOperands operands = pass.add(network, genome);
+    std::vector<Var> state = network.initial_state(pass.graph, probe.batch);
+    std::vector<std::string> names;
+    for (std::int64_t step = 0; step < probe.steps; ++step) {
+        const std::string prefix = fmt::format("step.{}.", step);
+        const Var rows = pass.add(fmt::format("rows.{}", step),
+                                  probe_rows(probe, step, network.input_features()));
+        StepResult result = WatchedNetwork(network, prefix).step(rows, state, operands);
+        state = std::move(result.state);
+        if (step + 1 == probe.steps) {
+            pass.graph.output(result.output);
         }
-        slots_.push_back(head);
-    }
-
-    /// Of each place, [steps] tensors [batch, row..].
-    std::vector<std::vector<Tensor>> run(Backend& backend) {
-        const NetworkOperands operands = add_operands();
-        std::vector<Var> state = zero_state();
-        std::vector<std::string> names;
-        for (std::int64_t step = 0; step < probe_.steps; ++step) {
-            const std::string prefix = fmt::format("step.{}.", step);
-            const WatchedNetwork watched(network_, prefix);
-            StepResult result = watched.step(add_rows(step), state, operands);
-            state = std::move(result.state);
-            if (step + 1 == probe_.steps) {
-                graph_.output(result.output);
-            }
-            for (const int slot : slots_) {
-                names.push_back(watched_name(prefix, slot, slots_.back()));
-            }
+        for (const int slot : slots) {
+            names.push_back(watched_name(prefix, slot, slots.back()));
         }
-        std::vector<Tensor> outputs =
-            cambrian::evaluate(backend, with_captures(graph_, names), 1, values_);
-        CAMBRIAN_ASSERT(outputs.size() == names.size() + 1);
-        std::vector<std::vector<Tensor>> places(slots_.size());
-        for (std::size_t i = 0; i < names.size(); ++i) {
-            places[i % slots_.size()].push_back(std::move(outputs[i + 1]));
-        }
-        return places;
     }
-
-    [[nodiscard]] const std::vector<int>& slots() const { return slots_; }
-
-  private:
-    Var add(const std::string& name, Tensor value) {
-        values_.push_back(std::move(value));
-        return graph_.input(name, values_.back().type, values_.back().shape);
+    std::vector<Tensor> outputs =
+        cambrian::evaluate(backend, with_captures(pass.graph, names), 1, pass.values);
+    CAMBRIAN_ASSERT(outputs.size() == names.size() + 1);
+    std::vector<std::vector<Tensor>> places(slots.size());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        places[i % slots.size()].push_back(std::move(outputs[i + 1]));
     }
-
-    Var add_codes(const std::string& name, ValueType type, std::vector<std::int32_t> codes) {
-        if (codes.empty()) {
-            codes.push_back(0);
-        }
-        const Shape shape{static_cast<std::int64_t>(codes.size())};
-        return add(name, {type, shape, std::vector<double>(codes.begin(), codes.end())});
-    }
-
-    NetworkOperands add_operands() {
-        const std::vector<float> own = evaluated_weights(network_, genome_.weights);
-        const std::vector<double> weights(own.begin(), own.end());
-        return {
-            .weights = add("weights", {ValueType::real, Shape{network_.weight_count()}, weights}),
-            .activations =
-                add_codes("activations", ValueType::integer, network_.activation_codes()),
-            .enabled = add_codes("enabled", ValueType::boolean, network_.enabled_flags())};
-    }
-
-    Var add_rows(std::int64_t step) {
-        const std::int64_t size = probe_.batch * network_.input_features();
-        const auto first = probe_.rows.begin() + step * size;
-        return add(fmt::format("rows.{}", step),
-                   {ValueType::real, Shape{probe_.batch, network_.input_features()},
-                    std::vector<double>(first, first + size)});
-    }
-
-    std::vector<Var> zero_state() {
-        std::vector<Var> state;
-        for (const StateSpec& spec : network_.state()) {
-            std::vector<std::int64_t> extents{probe_.batch};
-            extents.insert(extents.end(), spec.shape.extents().begin(), spec.shape.extents().end());
-            const Shape shape{std::span<const std::int64_t>(extents)};
-            state.push_back(
-                add(fmt::format("state.{}", state.size()), Tensor(ValueType::real, shape)));
-        }
-        return state;
-    }
-
-    const Network& network_;
-    const Genome& genome_;
-    const Probe& probe_;
-    Graph graph_;
-    std::vector<Tensor> values_;
-    std::vector<int> slots_;
-};
+    return places;
+}
 
 /// [rows, features] of all steps, each feature with a mean of 0 over the rows.
 std::vector<double> centred(const std::vector<Tensor>& steps, std::size_t rows) {
@@ -180,8 +126,10 @@ Probe random_probe(std::int64_t features, std::int64_t steps, std::int64_t batch
 ActivationProfile activation_profile(Backend& backend, const Genome& genome, const Probe& probe) {
     const Network network(genome.blueprint);
     CAMBRIAN_EXPECT(std::ssize(probe.rows) == probe.steps * probe.batch * network.input_features());
-    ProbedGraph graph(network, genome, probe);
-    const std::vector<std::vector<Tensor>> given = graph.run(backend);
+    std::vector<int> slots = filled_slots(genome.blueprint);
+    slots.push_back(genome.blueprint.grid.slots());
+    const std::vector<std::vector<Tensor>> given =
+        probe_outputs(slots, backend, network, genome, probe);
     const auto rows = static_cast<std::size_t>(probe.steps * probe.batch);
     ActivationProfile profile;
     for (std::size_t i = 0; i < given.size(); ++i) {
@@ -191,11 +139,11 @@ ActivationProfile activation_profile(Backend& backend, const Genome& genome, con
             throw InputError(fmt::format(
                 "{} of a network gives what is not finite for the probe (its layers cannot be "
                 "compared by what they give) compare weights instead",
-                head ? "the head" : fmt::format("slot {}", graph.slots()[i])));
+                head ? "the head" : fmt::format("slot {}", slots[i])));
         }
-        profile.places.push_back({head ? std::array{-1, -1, -1, -1}
-                                       : genome.blueprint.grid.coordinates(graph.slots()[i]),
-                                  std::move(direction)});
+        profile.places.push_back(
+            {head ? std::array{-1, -1, -1, -1} : genome.blueprint.grid.coordinates(slots[i]),
+             std::move(direction)});
     }
     return profile;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -60,7 +59,7 @@ Answers read_answers(const LabelledRows& rows, std::span<const float> outputs) {
             counted.insert(counted.end(), own.begin(), own.end());
         }
     return rows.meaning == OutputMeaning::bit ? bit_answers(counted)
-                                              : class_answers(counted, width);
+                                              : class_answers(counted, width, rows.labels.size());
 }
 
 /// The rows on a backend, and the graph of what a network answers to them.
@@ -89,7 +88,6 @@ class AnswerProgram {
     std::unique_ptr<Buffer> buffer_;
 };
 
-/// Halves where memory runs out, which changes no answer.
 std::vector<Answers> answered(PopulationRunner& runner, const AnswerProgram& program,
                               const LabelledRows& rows,
                               std::span<const Individual* const> networks) {
@@ -98,22 +96,12 @@ std::vector<Answers> answered(PopulationRunner& runner, const AnswerProgram& pro
         return program.build(graph, network, operands);
     };
     const std::array<Binding, 1> shared{program.binding()};
-    try {
-        const PopulationOutput& output =
-            runner.run(networks, {.build = build, .shared = shared})[0];
-        const auto width = static_cast<std::size_t>(output.elements);
-        std::vector<Answers> result;
-        for (std::size_t i = 0; i < networks.size(); ++i)
-            result.push_back(read_answers(rows, std::span(output.reals).subspan(i * width, width)));
-        return result;
-    } catch (const OutOfMemoryError&) {
-        if (networks.size() == 1) throw;
-    }
-    const std::size_t half = networks.size() / 2;
-    std::vector<Answers> all = answered(runner, program, rows, networks.first(half));
-    std::ranges::move(answered(runner, program, rows, networks.subspan(half)),
-                      std::back_inserter(all));
-    return all;
+    const PopulationOutput& output = runner.run(networks, {.build = build, .shared = shared})[0];
+    const auto width = static_cast<std::size_t>(output.elements);
+    std::vector<Answers> result;
+    for (std::size_t i = 0; i < networks.size(); ++i)
+        result.push_back(read_answers(rows, std::span(output.reals).subspan(i * width, width)));
+    return result;
 }
 
 }  // namespace
@@ -137,13 +125,22 @@ std::vector<Answers> answers_of(Backend& backend, Family family, const LabelledR
     if (genomes.empty()) return {};
     const AnswerProgram program(backend, rows);
     PopulationRunner runner(backend, family);
-    return answered(runner, program, rows, Individuals(genomes).pointers);
+    const Individuals networks(genomes);
+    // No answer depends on how many are asked together.
+    return in_halves(
+        0, genomes.size(),
+        [&](std::size_t first, std::size_t count) {
+            return answered(runner, program, rows,
+                            std::span(networks.pointers).subspan(first, count));
+        },
+        [] {});
 }
 
-Answers class_answers(std::span<const float> scores, std::size_t width) {
+Answers class_answers(std::span<const float> scores, std::size_t width, std::size_t classes) {
+    CAMBRIAN_EXPECT(width == classes || (width == 1 && classes == 2));
     Answers result;
     for (std::size_t first = 0; first < scores.size(); first += width) {
-        if (width == 1) {
+        if (width < classes) {
             const double score = double{scores[first]};
             result.chosen.push_back(score > 0.0 ? 1U : 0U);
             result.values.insert(result.values.end(), {logistic(-score), logistic(score)});

@@ -21,8 +21,9 @@ namespace cambrian::evolve {
                                               const LabelledRows& rows,
                                               std::span<const Genome* const> genomes);
 
-/// Probabilities and the class of each row, from scores [rows, scores] that networks give: of all
-/// classes, or one of the second of two.
-[[nodiscard]] Answers class_answers(std::span<const float> scores, std::size_t width);
+/// Probabilities and the class of each row, from scores [rows, width] that networks give: of all
+/// classes, or one of the second of two. Where there is one class, it is always the answer.
+[[nodiscard]] Answers class_answers(std::span<const float> scores, std::size_t width,
+                                    std::size_t classes);
 
 }  // namespace cambrian::evolve

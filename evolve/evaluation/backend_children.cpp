@@ -89,7 +89,8 @@ bool BackendChildren::plan(std::span<const ResolvedBirth> births) {
     const std::size_t blocks = (births.size() + births_at_once - 1) / births_at_once;
     backend_.threads().for_each(static_cast<std::int64_t>(blocks), [&](std::int64_t block, int) {
         const std::size_t first = static_cast<std::size_t>(block) * births_at_once;
-        for (std::size_t i = first; i < std::min(first + births_at_once, births.size()); ++i) {
+        const std::size_t end = std::min(first + births_at_once, births.size());
+        for (std::size_t i = first; i < end && all_large; ++i) {
             std::array<const SharedStructure*, Parents::max_count> structures{};
             const std::size_t count = births[i].birth.parents.size();
             for (std::size_t p = 0; p < count; ++p)

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 #include <optional>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -248,22 +247,14 @@ Evaluator::~Evaluator() = default;
 std::vector<Evaluation> Evaluator::evaluate(std::span<const Individual* const> individuals,
                                             const EvaluationRound& round, const Options& options) {
     if (individuals.empty()) return {};
-    try {
-        return state_->task.signature().host ? state_->on_host(individuals, round, options.origins)
-                                             : state_->on_backend(individuals, round, options);
-    } catch (const OutOfMemoryError&) {
-        if (individuals.size() == 1) throw;
-    }
-    ++state_->halvings;
-    const std::size_t half = individuals.size() / 2;
     const auto part = [&](std::size_t first, std::size_t count) {
-        Options own = options;
-        if (!own.origins.empty()) own.origins = own.origins.subspan(first, count);
-        return evaluate(individuals.subspan(first, count), round, own);
+        const auto own = individuals.subspan(first, count);
+        if (!state_->task.signature().host) return state_->on_backend(own, round, options);
+        const auto origins =
+            options.origins.empty() ? options.origins : options.origins.subspan(first, count);
+        return state_->on_host(own, round, origins);
     };
-    std::vector<Evaluation> all = part(0, half);
-    std::ranges::move(part(half, individuals.size() - half), std::back_inserter(all));
-    return all;
+    return in_halves(0, individuals.size(), part, [this] { ++state_->halvings; });
 }
 
 void Evaluator::start(std::size_t flight, std::size_t of,

@@ -11,13 +11,6 @@
 namespace cambrian::evolve {
 namespace {
 
-Tensor integers(ValueType type, std::vector<std::int32_t> values) {
-    // Networks without activations or slots still have operands of one element.
-    if (values.empty()) values.push_back(0);
-    return {type, Shape{static_cast<std::int64_t>(values.size())},
-            std::vector<double>(values.begin(), values.end())};
-}
-
 /// @param form the network itself, or what watches it.
 Inference inference(const Network& network, const ForwardModel& form, const Genome& genome,
                     std::span<const float> inputs, std::int64_t batch, std::int64_t time) {
@@ -50,8 +43,8 @@ NetworkOperands Inference::add(const Network& network, const Genome& genome) {
     const Var weights =
         add("weights", Tensor(ValueType::real, Shape{static_cast<std::int64_t>(own.weights.size())},
                               std::vector<double>(own.weights.begin(), own.weights.end())));
-    const Var activations = add("activations", integers(ValueType::integer, own.activations));
-    const Var enabled = add("enabled", integers(ValueType::boolean, network.enabled_flags()));
+    const Var activations = add("activations", code_operand(ValueType::integer, own.activations));
+    const Var enabled = add("enabled", code_operand(ValueType::boolean, network.enabled_flags()));
     return {
         .weights = weights, .activations = activations, .enabled = enabled, .packed = own.packed};
 }

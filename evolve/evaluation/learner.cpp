@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <map>
 #include <utility>
 
@@ -209,15 +208,11 @@ std::vector<float> Learner::State::run(std::span<const Individual* const> group)
         return build(graph, model, operands);
     };
     const std::array<Binding, 3> shared{{{inputs.get(), 0}, {targets.get(), 0}, {order.get(), 0}}};
-    try {
-        return runner.run(group, {.build = network, .shared = shared})[0].reals;
-    } catch (const OutOfMemoryError&) {
-        if (group.size() == 1) throw;
-    }
-    ++halvings;
-    std::vector<float> all = run(group.first(group.size() / 2));
-    std::ranges::copy(run(group.subspan(group.size() / 2)), std::back_inserter(all));
-    return all;
+    const auto part = [&](std::size_t first, std::size_t count) {
+        return runner.run(group.subspan(first, count), {.build = network, .shared = shared})[0]
+            .reals;
+    };
+    return in_halves(0, group.size(), part, [this] { ++halvings; });
 }
 
 Learner::Learner(Backend& backend, const Task& task, std::uint64_t seed,

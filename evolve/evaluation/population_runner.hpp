@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <span>
 #include <vector>
 
 #include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/evolve/evaluation/genome_groups.hpp"
 #include "cambrian/evolve/evaluation/operand_stage.hpp"
@@ -121,5 +123,23 @@ class PopulationRunner {
     std::vector<Binding> bound_outputs_;
     std::vector<GrowingBuffer> own_buffers_;
 };
+
+/// The results of `count` things from `first` on, in a list: those of action(first, count), or,
+/// where that finds no memory, those of its halves, one after the other. Calls halved() for each
+/// time. Throws OutOfMemoryError where there is no memory for one of them.
+template <class Action, class Halved>
+auto in_halves(std::size_t first, std::size_t count, const Action& action, const Halved& halved) {
+    try {
+        return action(first, count);
+    } catch (const OutOfMemoryError&) {
+        if (count == 1) throw;
+    }
+    halved();
+    const std::size_t half = count / 2;
+    auto all = in_halves(first, half, action, halved);
+    std::ranges::move(in_halves(first + half, count - half, action, halved),
+                      std::back_inserter(all));
+    return all;
+}
 
 }  // namespace cambrian::evolve

@@ -26,6 +26,9 @@ class GuardedTask final : public Task {
     [[nodiscard]] std::vector<Tensor> data(Phase phase) const override {
         return call([&] { return task_->data(phase); });
     }
+    [[nodiscard]] const Samples* held(Phase phase) const override {
+        return call([&] { return task_->held(phase); });
+    }
     [[nodiscard]] std::vector<Tensor> draws(Phase phase, std::uint64_t seed,
                                             std::uint64_t round) const override {
         return call([&] { return task_->draws(phase, seed, round); });
@@ -58,6 +61,9 @@ class GuardedTask final : public Task {
     }
     [[nodiscard]] std::optional<Preparation> preparation() const override {
         return call([&] { return task_->preparation(); });
+    }
+    [[nodiscard]] std::string try_out(const Blueprint& network) const override {
+        return call([&] { return task_->try_out(network); });
     }
     [[nodiscard]] std::vector<std::string> notes() const override {
         return call([&] { return task_->notes(); });

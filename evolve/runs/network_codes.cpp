@@ -174,11 +174,17 @@ NetworkFile from_inference(Safetensors content, std::string_view source) {
     return file;
 }
 
-NetworkFile read_to_answer(const std::filesystem::path& path) {
+NetworkFile read_any(const std::filesystem::path& path) {
     if (path.extension() != ".safetensors") return read_network(path);
     Safetensors content = read_safetensors(path);
     return holds_codes(content) ? from_inference(std::move(content), path.string())
                                 : from_safetensors(content, std::nullopt, path.string());
+}
+
+NetworkFile read_to_answer(const std::filesystem::path& path) {
+    NetworkFile file = read_any(path);
+    require_network(file, path.string());
+    return file;
 }
 
 }  // namespace cambrian::distributed

@@ -23,8 +23,9 @@ namespace cambrian::distributed {
 /// else.
 [[nodiscard]] NetworkFile from_inference(Safetensors content, std::string_view source);
 
-/// The network of a .cmb, or of safetensors with masters or codes, for those that only ask what it
-/// answers. Throws InputError as their readers do.
+/// What a .cmb holds, or safetensors with masters or codes. Throws InputError as their readers do.
+[[nodiscard]] NetworkFile read_any(const std::filesystem::path& path);
+/// The same for those that only ask what it answers: throws InputError for a genotype, too.
 [[nodiscard]] NetworkFile read_to_answer(const std::filesystem::path& path);
 
 }  // namespace cambrian::distributed

@@ -65,11 +65,6 @@ void read_weights(std::span<float> to, const std::string& name, const StoredTens
     }
 }
 
-evolve::Genome founder(const Network& network) {
-    RandomStream rng(random_key(0, "convert"), 0);
-    return evolve::sample_genome(network, rng, 0);
-}
-
 }  // namespace
 
 StoredType weight_type(std::string_view name) {
@@ -105,7 +100,8 @@ NetworkFile from_safetensors(const Safetensors& content, const std::optional<Blu
     check_names(content, network, source);
     check_tensors(content, network, source);
     NetworkFile file;
-    file.genome = founder(network);
+    file.genome = evolve::founder_genome(network.blueprint(), 0);
+    file.genome.weights.resize(static_cast<std::size_t>(network.weight_count()));
     for (std::size_t i = 0; i < network.weights().size(); ++i) {
         const WeightRange& range = network.weights()[i];
         const std::string name = network.weight_name(i);

@@ -28,7 +28,7 @@ namespace cambrian::distributed {
                                            const std::optional<Blueprint>& structure,
                                            std::string_view source);
 
-// What a network is beside its weights; internal to the functions above.
+// What a network is beside its weights, also for other formats (launch/convert).
 using Metadata = std::map<std::string, std::string, std::less<>>;
 
 [[nodiscard]] Metadata metadata_of(const NetworkFile& file);

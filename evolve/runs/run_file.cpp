@@ -23,8 +23,7 @@ namespace cambrian::distributed {
 
 namespace {
 
-[[noreturn]] void refuse(const std::filesystem::path& path, const char* what) {
-    const int error = errno;
+[[noreturn]] void refuse(const std::filesystem::path& path, const char* what, int error = errno) {
     const bool full = error == ENOSPC || error == EDQUOT;
     throw OutputError(fmt::format("{} cannot be {} ({}) {}", path.string(), what,
                                   std::strerror(error),
@@ -52,21 +51,9 @@ bool add_prefix(RunningHash& hash, int file, std::uint64_t length) {
     return true;
 }
 
-/// 0, or the error number.
-int write_all(int file, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t count = ::write(file, text.data(), text.size());
-        if (count < 0 && errno != EINTR) {
-            return errno;
-        }
-        text.remove_prefix(count > 0 ? static_cast<std::size_t>(count) : 0);
-    }
-    return 0;
-}
-
 /// Writes a file that was just opened and closes it. 0, or the error number.
 int write_and_close(int file, std::string_view text) {
-    const int error = write_all(file, text);
+    const int error = write_all(file, std::as_bytes(std::span(text)));
     return ::close(file) != 0 && error == 0 ? errno : error;
 }
 
@@ -231,15 +218,11 @@ void AppendFile::cut(std::uint64_t length) {
 }
 
 void AppendFile::flush() {
-    std::size_t written = 0;
-    while (written < pending_.size()) {
-        const ssize_t count = ::write(file_, pending_.data() + written, pending_.size() - written);
-        if (count < 0 && errno != EINTR) {
-            refuse(path_, "written");
-        }
-        written += count > 0 ? static_cast<std::size_t>(count) : 0;
+    const auto bytes = std::as_bytes(std::span(pending_));
+    if (const int error = write_all(file_, bytes); error != 0) {
+        refuse(path_, "written", error);
     }
-    hash_.add(std::as_bytes(std::span(pending_)));
+    hash_.add(bytes);
     length_ += pending_.size();
     pending_.clear();
 }

@@ -10,6 +10,7 @@ namespace cambrian::distributed {
 namespace {
 
 constexpr const char* kind = "training";
+constexpr std::uint32_t oldest_format = 2;
 
 /// An identity is a config; the state has as many numbers as the network and its optimiser.
 constexpr std::array<WantedSection, 2> training_sections{
@@ -40,7 +41,7 @@ TrainingCheckpoint read_training_checkpoint(const std::filesystem::path& path) {
                          " file) give the directory of a training");
     TrainingCheckpoint checkpoint;
     ArchiveReader about(container.section("about"), path.string());
-    static_cast<void>(about.read_format("training", training_format, training_format));
+    static_cast<void>(about.read_format("training", oldest_format, training_format));
     about.read(checkpoint.identity_json);
     about.read(checkpoint.arithmetic);
     about.read(checkpoint.epochs_bytes);

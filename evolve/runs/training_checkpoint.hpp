@@ -10,8 +10,9 @@
 
 namespace cambrian::distributed {
 
-/// 2: a checksum of epochs.csv.
-inline constexpr std::uint32_t training_format = 2;
+/// 2: a checksum of epochs.csv. 3: the epoch of each individual's best, at the end of the state; 2
+/// is still read.
+inline constexpr std::uint32_t training_format = 3;
 
 /// What a training goes on from (training.cmb): its state between two steps, and how long its
 /// tables were then.

@@ -372,6 +372,12 @@ class Run {
         }
     }
 
+    /// The epoch that left some weights; the last one where an older training.cmb does not say.
+    [[nodiscard]] std::int64_t epoch_of(std::int64_t individual, Snapshot snapshot) const {
+        const std::int64_t last = trainer_.epochs_done();
+        return snapshot == Snapshot::best ? trainer_.best_epoch(individual).value_or(last) : last;
+    }
+
     /// Writes nothing and returns false where a weight is not finite.
     bool write(std::int64_t individual, Snapshot snapshot, const char* file) {
         NetworkFile content;
@@ -381,7 +387,7 @@ class Run {
             return false;
         content.identity_json = job_.identity_json;
         content.preparation = job_.task->preparation();
-        content.generation = static_cast<std::uint64_t>(trainer_.epochs_done());
+        content.generation = static_cast<std::uint64_t>(epoch_of(individual, snapshot));
         content.birth = static_cast<std::uint64_t>(individual);
         if (snapshot == Snapshot::best && std::isfinite(kept_->loss)) {
             const bool validates = job_.task->signature().validates;

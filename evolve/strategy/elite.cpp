@@ -145,13 +145,15 @@ std::unique_ptr<Strategy> EliteStrategy::apply(std::span<const std::byte> decisi
     if (begins_task(task_changes_, generation_)) {
         next->restarts_ = {worst_fitness, generation_};
     }
-    // Even one of the old would outdo all founders, and its children be the population again.
-    if (!pool.empty() &&
-        next->restarts_.due(pool.front().fitness, generation_, selection_.restart_after)) {
+    ++next->generation_;
+    if (pool.empty()) {
+        // Founders follow, whom no record of those before them judges.
+        next->restarts_ = {worst_fitness, next->generation_};
+    } else if (next->restarts_.due(pool.front().fitness, generation_, selection_.restart_after)) {
+        // Even one of the old would outdo all founders, and its children be the population again.
         pool.clear();
     }
     next->set_pool(std::move(pool));
-    ++next->generation_;
     next->check_pool();
     return next;
 }

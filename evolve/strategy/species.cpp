@@ -401,9 +401,12 @@ std::unique_ptr<Strategy> SpeciesStrategy::apply(std::span<const std::byte> byte
     if (begins_task(task_changes_, generation_)) {
         next->restarts_ = {worst_fitness, generation_};
     }
-    if (!state.pool.empty() &&
-        next->restarts_.due(std::ranges::max_element(state.pool, {}, &Member::fitness)->fitness,
-                            generation_, selection_.restart_after)) {
+    if (state.pool.empty()) {
+        // Founders follow, whom no record of those before them judges.
+        next->restarts_ = {worst_fitness, next->generation_};
+    } else if (next->restarts_.due(
+                   std::ranges::max_element(state.pool, {}, &Member::fitness)->fitness, generation_,
+                   selection_.restart_after)) {
         state.die_out();
         state.threshold = settings_.threshold;
     }

@@ -183,6 +183,14 @@ struct EnvironmentKind {
     std::function<void(nlohmann::ordered_json& properties)> describe;
 };
 
+/// The keys of settings, a struct with `fields`.
+template <field_json::Listed Settings>
+[[nodiscard]] std::vector<std::string_view> setting_keys() {
+    std::vector<std::string_view> keys;
+    field_json::for_each_field<Settings>([&](const auto& field) { keys.push_back(field.name); });
+    return keys;
+}
+
 /// The type of task that runs an environment, named as it names itself.
 /// @param usual the environment with its default settings.
 [[nodiscard]] TaskKind rollout_task(const Environment& usual, EnvironmentKind kind,
@@ -192,9 +200,7 @@ template <field_json::Listed Settings>
 [[nodiscard]] TaskKind rollout_task(
     std::function<std::unique_ptr<Environment>(const Settings&)> environment, std::string meaning,
     const RolloutSettings& defaults = {}) {
-    EnvironmentKind kind;
-    field_json::for_each_field<Settings>(
-        [&](const auto& field) { kind.keys.push_back(field.name); });
+    EnvironmentKind kind{.keys = setting_keys<Settings>(), .make = {}, .describe = {}};
     kind.make = [environment](const nlohmann::json& task,
                               std::span<const std::string_view> others) {
         Settings settings;

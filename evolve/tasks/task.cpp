@@ -19,8 +19,12 @@ std::string_view name(Phase phase) {
     return names[static_cast<std::size_t>(phase)];
 }
 
-std::vector<Tensor> Task::data(Phase) const {
-    return {};
+std::vector<Tensor> Task::data(Phase phase) const {
+    const Samples* samples = held(phase);
+    if (samples == nullptr) {
+        return {};
+    }
+    return {samples->inputs, samples->targets};
 }
 
 std::vector<Tensor> Task::draws(Phase, std::uint64_t, std::uint64_t) const {
@@ -33,6 +37,10 @@ Objective Task::build(const ObjectiveContext&, Phase) const {
 
 std::vector<double> Task::evaluate(Population&, Phase, std::uint64_t, std::uint64_t) const {
     throw ContractViolation(fmt::format("task {} is not evaluated on the host", type()));
+}
+
+std::string Task::try_out(const Blueprint&) const {
+    return {};
 }
 
 Genome Population::genome(std::size_t) const {

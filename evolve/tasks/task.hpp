@@ -97,8 +97,12 @@ class Task {
     [[nodiscard]] virtual TaskSignature signature() const = 0;
 
     // Graph tasks.
-    /// Tensors that never change in a phase (data sets); uploaded once.
+    /// Tensors that never change in a phase (data sets); uploaded once. Unless a task says
+    /// otherwise the inputs and targets that it holds.
     [[nodiscard]] virtual std::vector<Tensor> data(Phase phase) const;
+    /// Samples that the task holds, whose inputs and targets are all of its data in a phase; null
+    /// where it makes them.
+    [[nodiscard]] virtual const Samples* held(Phase) const { return nullptr; }
     /// Tensors that change with the generation (episode keys, rows of a mini-batch), common to all
     /// individuals. Shapes are the same for every round. `round` is the generation, or the running
     /// number of a validation.
@@ -142,6 +146,11 @@ class Task {
     /// How rows of data become inputs of its networks, and outputs answers: kept in every file of a
     /// network, so that it can be used without the task. None where networks see no rows of data.
     [[nodiscard]] virtual std::optional<Preparation> preparation() const { return std::nullopt; }
+    /// Tries before a run what else only the first evaluation would show, where somebody else's
+    /// program judges networks. A line on what was tried; empty where there is nothing to try.
+    /// Throws ConfigError where it fails.
+    /// @param network that the run starts from.
+    [[nodiscard]] virtual std::string try_out(const Blueprint& network) const;
     /// What its user should know of the data before a run begins, a line each.
     [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
 };

@@ -84,12 +84,60 @@ class Variator {
     std::vector<SharedStructure> former_;
 };
 
+/// Whether all weights of a gene vary alike, by noise and fresh values on pieces.
+bool is_plain(const ChildPlan& child, const GeneWeights& gene) {
+    if (gene.link >= 0) {
+        return true;
+    }
+    const AnyLayer& layer = layer_at(child.structure->blueprint(), gene.slot);
+    return !layer.has_buffers() && !layer.has_positive();
+}
+
+/// Places of the rules of parameters that stay above 0.
+enum : std::size_t { fresh_rule, noise_rule };
+
+/// The same draws as all others have, with limits.
+void set_positive_rules(ChildPlan& child) {
+    if (child.rules.ranges.empty()) {
+        return;
+    }
+    ValueRule rule{.replace_rate = child.draws.replace_rate,
+                   .power = child.draws.noise_power,
+                   .mean = 1.0F,
+                   .deviation = 0.0F,
+                   .least = least_time_constant,
+                   .largest = largest_time_constant};
+    child.rules.rules[fresh_rule] = rule;
+    rule.noise_rate = 1.0F;
+    child.rules.rules[noise_rule] = rule;
+    child.rules.choice = child.draws.replace;
+    child.rules.noise = child.draws.noise;
+}
+
+void vary_positive(ChildPlan& child, const GeneWeights& gene, bool noise) {
+    if ((!noise && child.draws.replace_rate == 0.0F) || is_plain(child, gene)) {
+        return;
+    }
+    std::int64_t first = gene.offset;
+    for (const ParameterSpec& parameter : gene_parameters(child.structure->blueprint(), gene)) {
+        const std::int64_t count = parameter.shape.elements();
+        if (parameter.positive && count > 0) {
+            child.rules.ranges.push_back({first, count, noise ? noise_rule : fresh_rule});
+        }
+        first += count;
+    }
+}
+
+bool varies_by_pieces(const ParameterSpec& parameter) {
+    return !parameter.buffer && !parameter.positive;
+}
+
 void add_noise(ChildPlan& child, const GeneWeights& gene) {
-    if (gene.link < 0 && layer_at(child.structure->blueprint(), gene.slot).has_buffers()) {
+    if (!is_plain(child, gene)) {
         child.for_each_parameter(gene,
                                  [](const ParameterSpec& parameter, std::span<WeightPiece> pieces) {
                                      for (WeightPiece& piece : pieces) {
-                                         piece.noise = !parameter.buffer;
+                                         piece.noise = varies_by_pieces(parameter);
                                      }
                                  });
         return;
@@ -103,7 +151,7 @@ void replace_some(ChildPlan& child, const GeneWeights& gene) {
     child.for_each_parameter(gene,
                              [](const ParameterSpec& parameter, std::span<WeightPiece> pieces) {
                                  for (WeightPiece& piece : pieces) {
-                                     piece.replace = !parameter.buffer;
+                                     piece.replace = varies_by_pieces(parameter);
                                  }
                              });
 }
@@ -213,19 +261,22 @@ void mutate_weights(RandomStream& rng, const MutationSettings& settings, ChildPl
     const float power = child_power(rng, settings, child, birth);
     child.draws.noise = rng.field();
     child.draws.noise_power = power;
+    child.draws.replace_rate = settings.weight_replace_rate;
     for (const GeneWeights& gene : child.structure->genes()) {
-        if (rng.chance(settings.weight_rate)) {
+        const bool noise = rng.chance(settings.weight_rate);
+        if (noise) {
             add_noise(child, gene);
         }
+        vary_positive(child, gene, noise);
     }
     if (settings.weight_replace_rate > 0.0F) {
         child.draws.replace = rng.field();
         child.draws.fresh = rng.field();
-        child.draws.replace_rate = settings.weight_replace_rate;
         for (const GeneWeights& gene : child.structure->genes()) {
             replace_some(child, gene);
         }
     }
+    set_positive_rules(child);
 }
 
 void mutate_weights(RandomStream& rng, const MutationSettings& settings, Genome& genome) {

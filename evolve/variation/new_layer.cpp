@@ -95,6 +95,13 @@ std::optional<AnyLayer> with_given(const AnyLayer& layer, const Shape& input, co
     return std::nullopt;
 }
 
+/// Whether a layer, or one in it, is of a type.
+bool has_type(const AnyLayer& layer, std::string_view type) {
+    bool result = layer.type() == type;
+    layer.each_inner([&](const AnyLayer& inner) { result = result || has_type(inner, type); });
+    return result;
+}
+
 /// Rows of every kind, whose extents have many divisors.
 std::array<Shape, 4> usual_rows() {
     constexpr std::int64_t wide = 720720;  // the least number with all divisors up to 16
@@ -128,6 +135,19 @@ std::optional<AnyLayer> new_identity(std::string_view type, const Shape& row,
         add_rules(*layer, settings.rules);
     }
     return layer;
+}
+
+bool may_bring(const MutationSettings& settings, std::string_view type) {
+    const auto has = [&](const std::optional<AnyLayer>& layer) {
+        return layer && has_type(*layer, type);
+    };
+    return std::ranges::any_of(settings.custom,
+                               [](const CustomMutation& added) { return added.rate > 0.0F; }) ||
+           std::ranges::any_of(settings.layer_types, [&](const std::string& own) {
+               return own == type || std::ranges::any_of(usual_rows(), [&](const Shape& row) {
+                          return has(fitted_layer(own, row, row)) || has(identity_layer(own, row));
+                      });
+           });
 }
 
 void check_new_layers(const MutationSettings& settings) {

@@ -18,6 +18,10 @@ namespace cambrian::evolve {
 [[nodiscard]] std::optional<AnyLayer> new_identity(std::string_view type, const Shape& row,
                                                    const MutationSettings& settings);
 
+/// Whether new layers are of a type, or have one of it in them. Mutations that programs and
+/// plug-ins add may bring any.
+[[nodiscard]] bool may_bring(const MutationSettings& settings, std::string_view type);
+
 /// Throws ConfigError where a type is given fields twice, or fields with which no layer of it
 /// stands anywhere.
 void check_new_layers(const MutationSettings& settings);

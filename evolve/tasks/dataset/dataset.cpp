@@ -85,10 +85,7 @@ class DatasetTask final : public Task, public LabelledTask {
                 .loss = fitness_ == DatasetFitness::loss};
     }
 
-    std::vector<Tensor> data(Phase phase) const override {
-        const Samples& samples = part(phase);
-        return {samples.inputs, samples.targets};
-    }
+    const Samples* held(Phase phase) const override { return &part(phase); }
 
     std::vector<Tensor> draws(Phase phase, std::uint64_t seed, std::uint64_t round) const override {
         if (!draws_rows(phase)) return {};

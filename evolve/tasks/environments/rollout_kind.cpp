@@ -7,13 +7,6 @@
 namespace cambrian::evolve {
 namespace {
 
-template <class Settings>
-std::vector<std::string_view> keys_of() {
-    std::vector<std::string_view> keys;
-    field_json::for_each_field<Settings>([&](const auto& field) { keys.push_back(field.name); });
-    return keys;
-}
-
 std::vector<std::string_view> with_type(std::vector<std::string_view> keys) {
     keys.emplace_back("type");
     return keys;
@@ -31,7 +24,7 @@ TaskKind kind_of(std::string name, EnvironmentKind kind, std::string meaning,
         properties.update(own);
     };
     const auto make = [kind, defaults, rollout](const nlohmann::json& json, const TaskContext&) {
-        auto environment = kind.make(json, with_type(keys_of<Settings>()));
+        auto environment = kind.make(json, with_type(setting_keys<Settings>()));
         Settings settings = defaults;
         field_json::read_fields(settings, json, "task", with_type(kind.keys));
         return make_rollout_task(std::move(environment), rollout(settings));

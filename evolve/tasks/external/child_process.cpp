@@ -48,10 +48,12 @@ struct SocketPair {
 /// How a program is started: in a folder, as a process group of its own, with the usual signals.
 class SpawnSettings {
   public:
-    SpawnSettings(int connection, const std::string& directory) {
+    SpawnSettings(int connection, const std::string& directory, ErrorOutput errors) {
         posix_spawn_file_actions_init(&actions_);
         posix_spawn_file_actions_adddup2(&actions_, connection, STDIN_FILENO);
         posix_spawn_file_actions_adddup2(&actions_, connection, STDOUT_FILENO);
+        if (errors == ErrorOutput::hidden)
+            posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
         if (!directory.empty()) posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str());
         posix_spawnattr_init(&attributes_);
         sigset_t all;
@@ -104,12 +106,13 @@ void check_folder(const std::string& directory) {
 
 }  // namespace
 
-ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::string& directory) {
+ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::string& directory,
+                           ErrorOutput errors) {
     if (command.empty() || command.front().empty())
         throw ConfigError("a program without a name (the list is empty) name the program first");
     check_folder(directory);
     SocketPair pair;
-    pid_ = SpawnSettings(pair.ends[1], directory).spawn(command);
+    pid_ = SpawnSettings(pair.ends[1], directory, errors).spawn(command);
     socket_ = std::exchange(pair.ends[0], -1);
     fcntl(socket_, F_SETFL, fcntl(socket_, F_GETFL) | O_NONBLOCK);
 }
@@ -158,7 +161,7 @@ void ChildProcess::wait(short events, Deadline deadline) {
             deadline - std::chrono::steady_clock::now());
         if (left.count() <= 0) {
             silent_ = true;
-            throw ChildFailure(
+            throw ChildSilence(
                 "the program gave no answer in time (task.seconds) let it be quicker, or set "
                 "task.seconds higher");
         }

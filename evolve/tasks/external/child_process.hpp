@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,10 +18,19 @@ class ChildFailure : public InputError {
     using InputError::InputError;
 };
 
+/// It was silent for too long.
+class ChildSilence : public ChildFailure {
+  public:
+    using ChildFailure::ChildFailure;
+};
+
+/// What becomes of the standard error of a program.
+enum class ErrorOutput : std::uint8_t { shown, hidden };
+
 /// A program of somebody else's: it reads what it is sent on its standard input and answers on its
 /// standard output, in lines or in frames (four bytes that say how many follow, the highest first);
-/// its standard error is that of this process. It, and whatever it has started in its process
-/// group, ends with this object.
+/// its standard error is that of this process, or hidden. It, and whatever it has started in its
+/// process group, ends with this object.
 class ChildProcess {
   public:
     using Deadline = std::chrono::steady_clock::time_point;
@@ -28,7 +38,8 @@ class ChildProcess {
     /// @param command program and arguments, no shell between; a program without a slash is looked
     ///     for in PATH.
     /// @param directory where it starts. Throws ConfigError when it cannot be started.
-    ChildProcess(const std::vector<std::string>& command, const std::string& directory);
+    ChildProcess(const std::vector<std::string>& command, const std::string& directory,
+                 ErrorOutput errors = ErrorOutput::shown);
     ~ChildProcess();
     ChildProcess(const ChildProcess&) = delete;
     ChildProcess& operator=(const ChildProcess&) = delete;
@@ -36,7 +47,8 @@ class ChildProcess {
     /// A line or a frame of an answer has at most so many bytes.
     static constexpr std::size_t longest_answer = std::size_t{64} << 20U;
 
-    // All throw ChildFailure when the program has ended, or neither reads nor answers in time.
+    // All throw ChildFailure when the program has ended, ChildSilence when it neither reads nor
+    // answers in time.
 
     void send_line(std::string text, Deadline deadline);
     /// Throws InputError for a message that four bytes cannot measure.

@@ -9,6 +9,7 @@
 #include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/evolve/tasks/environment.hpp"
 #include "cambrian/evolve/tasks/external/external_rollout.hpp"
+#include "cambrian/evolve/tasks/external/try_out.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
 
 namespace cambrian::evolve {
@@ -81,22 +82,19 @@ class ExternalTask final : public Task {
     }
     std::vector<double> evaluate(Population& population, Phase phase, std::uint64_t seed,
                                  std::uint64_t round) const override {
-        ExternalEpisodes episodes{
-            .seeds = {}, .steps = settings_.steps, .phase = name(phase), .round = round};
-        const bool trains = phase == Phase::train;
-        const bool fixed = trains && settings_.episode_seeds == EpisodeSeeds::fixed;
-        RandomStream draws(random_key(seed, fmt::format("task/external/{}", name(phase))),
-                           fixed ? 0 : round);
-        const std::int64_t count = trains ? settings_.episodes : settings_.validation.episodes;
-        for (std::int64_t i = 0; i < count; ++i) {
-            const std::uint64_t high = draws.bits();
-            episodes.seeds.push_back((high << 21U) | (draws.bits() >> 11U));
-        }
+        const ExternalEpisodes episodes = episodes_of(phase, seed, round);
         LaneSettings lanes{.programs = settings_.processes};
         if (settings_.level == ExternalLevel::policy)
             return rollout_fitness(*pool_, population, episodes, lanes);
         lanes.group = static_cast<std::size_t>(settings_.batch);
         return judged_fitness(*pool_, population, episodes, lanes, settings_.frames);
+    }
+    std::string try_out(const Blueprint& network) const override {
+        return evolve::try_out(*pool_,
+                               {.episodes = episodes_of(Phase::train, 0, 0),
+                                .level = settings_.level,
+                                .frames = settings_.frames},
+                               network);
     }
     std::unique_ptr<Task> with_episodes(std::int64_t episodes) const override {
         ExternalSettings settings = settings_;
@@ -126,6 +124,22 @@ class ExternalTask final : public Task {
     }
 
   private:
+    [[nodiscard]] ExternalEpisodes episodes_of(Phase phase, std::uint64_t seed,
+                                               std::uint64_t round) const {
+        ExternalEpisodes episodes{
+            .seeds = {}, .steps = settings_.steps, .phase = name(phase), .round = round};
+        const bool trains = phase == Phase::train;
+        const bool fixed = trains && settings_.episode_seeds == EpisodeSeeds::fixed;
+        RandomStream draws(random_key(seed, fmt::format("task/external/{}", name(phase))),
+                           fixed ? 0 : round);
+        const std::int64_t count = trains ? settings_.episodes : settings_.validation.episodes;
+        for (std::int64_t i = 0; i < count; ++i) {
+            const std::uint64_t high = draws.bits();
+            episodes.seeds.push_back((high << 21U) | (draws.bits() >> 11U));
+        }
+        return episodes;
+    }
+
     std::shared_ptr<ProgramPool> pool_;
     ExternalSettings settings_;
 };

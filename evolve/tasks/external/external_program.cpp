@@ -25,8 +25,8 @@ std::string spoken(const json& answer, const char* key, std::string_view otherwi
 
 }  // namespace
 
-ExternalProgram::ExternalProgram(const ExternalCommand& command)
-    : settings_(command), process_(command.command, command.directory) {
+ExternalProgram::ExternalProgram(const ExternalCommand& command, ErrorOutput errors)
+    : settings_(command), errors_(errors), process_(command.command, command.directory, errors) {
     const ordered_json first{
         {"cambrian",
          {{"protocol", protocol},

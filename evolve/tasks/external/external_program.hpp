@@ -48,9 +48,13 @@ class ExternalProgram {
 
     /// Starts the program and asks what it simulates. Throws ConfigError when it cannot be started,
     /// ChildFailure when its answer is none, or it does not do what the command says.
-    explicit ExternalProgram(const ExternalCommand& command);
+    explicit ExternalProgram(const ExternalCommand& command,
+                             ErrorOutput errors = ErrorOutput::shown);
 
     [[nodiscard]] const ExternalInterface& interface() const { return interface_; }
+    [[nodiscard]] ErrorOutput errors() const { return errors_; }
+    /// How long an answer may take from now on, in place of ExternalCommand::seconds.
+    void set_patience(double seconds) { settings_.seconds = seconds; }
     /// Tells the program to end; nothing else may follow.
     void hang_up() { process_.hang_up(); }
 
@@ -77,6 +81,7 @@ class ExternalProgram {
     void check_handshake(const nlohmann::json& answer) const;
 
     ExternalCommand settings_;
+    ErrorOutput errors_;
     ChildProcess process_;
     ExternalInterface interface_;
 };

@@ -74,8 +74,10 @@ std::vector<double> fitness_by_lanes(ProgramPool& pool, Population& population,
                 continue;
             }
             population.fail(lane.group().first);
-            pool.warn(
-                fmt::format("a network gets the worst fitness: with it alone, {}", last_failure));
+            pool.warn(fmt::format(
+                "a network gets the worst fitness: with it alone, {} (others with which the same "
+                "happens are not told of)",
+                last_failure));
         }
     }
     // With one network alone nobody knows whose fault it is, with many one after another it is not

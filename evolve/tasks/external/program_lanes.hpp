@@ -44,6 +44,7 @@ class ProgramLane {
         } catch (const ChildFailure& failure) {
             failure_ = failure.what();
             program_.reset();
+            pool_.get().note_failure();
         }
     }
     /// The program goes back to the others.

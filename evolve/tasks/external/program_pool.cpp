@@ -5,6 +5,16 @@
 #include <utility>
 
 namespace cambrian::evolve {
+namespace {
+
+/// Failures one after another whose standard error is shown: of a group, of a part of it, and of
+/// one network, twice.
+constexpr int shown_failures = 4;
+
+/// A program may name something else each time.
+constexpr std::size_t max_told = 100;
+
+}  // namespace
 
 ProgramPool::ProgramPool(ExternalCommand command, std::size_t max_waiting, Warn warn)
     : command_(std::move(command)), max_waiting_(max_waiting), warn_(std::move(warn)) {
@@ -36,7 +46,8 @@ std::unique_ptr<ExternalProgram> ProgramPool::take() {
 std::unique_ptr<ExternalProgram> ProgramPool::start() const {
     std::unique_ptr<ExternalProgram> program;
     try {
-        program = std::make_unique<ExternalProgram>(command_);
+        program = std::make_unique<ExternalProgram>(
+            command_, failures_.load() < shown_failures ? ErrorOutput::shown : ErrorOutput::hidden);
     } catch (const ChildFailure&) {
         throw;
     } catch (const Error& error) {
@@ -51,6 +62,8 @@ std::unique_ptr<ExternalProgram> ProgramPool::start() const {
 }
 
 void ProgramPool::give_back(std::unique_ptr<ExternalProgram> program) {
+    failures_ = 0;
+    if (program->errors() == ErrorOutput::hidden) return;  // The next one is heard again.
     const std::lock_guard lock(mutex_);
     if (waiting_.size() < max_waiting_) waiting_.push_back(std::move(program));
 }
@@ -63,7 +76,18 @@ std::int64_t ProgramPool::note(bool worked) {
 
 void ProgramPool::warn(const std::string& text) {
     const std::lock_guard lock(mutex_);
-    if (warn_) warn_(text);
+    if (!warn_ || told_.size() > max_told || !told_.insert(text).second) return;
+    warn_(told_.size() <= max_told
+              ? text
+              : fmt::format("{} different warnings were told: further ones are not", max_told));
+}
+
+void ProgramPool::note_failure() {
+    if (++failures_ == shown_failures)
+        warn(fmt::format(
+            "the program failed {} times in a row: what it writes to its standard error is hidden "
+            "until it works",
+            shown_failures));
 }
 
 }  // namespace cambrian::evolve

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,7 @@ class ProgramPool {
     ProgramPool(const ProgramPool&) = delete;
     ProgramPool& operator=(const ProgramPool&) = delete;
 
+    [[nodiscard]] const ExternalCommand& command() const { return command_; }
     [[nodiscard]] const ExternalInterface& interface() const { return interface_; }
     /// One that waits, or a new one. Throws ChildFailure when a new one cannot be started, fails,
     /// or simulates something else than the first did.
@@ -33,8 +36,11 @@ class ProgramPool {
     [[nodiscard]] std::unique_ptr<ExternalProgram> start() const;
     /// For one that works; it ends when enough others wait.
     void give_back(std::unique_ptr<ExternalProgram> program);
-    /// Tells the user what went wrong.
+    /// Tells the user what went wrong, each text once, the first 100 of them.
     void warn(const std::string& text);
+    /// Notes that a program has failed. After some without one between them that was given back,
+    /// the standard error of new ones is hidden: they would all say the same.
+    void note_failure();
     /// Notes whether any network of an evaluation was judged. Returns how many evaluations one
     /// after another had none.
     std::int64_t note(bool worked);
@@ -45,7 +51,9 @@ class ProgramPool {
     const Warn warn_;
     std::mutex mutex_;
     std::vector<std::unique_ptr<ExternalProgram>> waiting_;
-    std::int64_t in_vain_ = 0;  ///< Evaluations since one of which a network was judged.
+    std::set<std::string> told_;
+    std::int64_t in_vain_ = 0;      ///< Evaluations since one of which a network was judged.
+    std::atomic<int> failures_{0};  ///< Since a program was given back.
     ExternalInterface interface_;
 };
 

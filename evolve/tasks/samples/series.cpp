@@ -36,10 +36,7 @@ class SeriesTask final : public Task {
                 .tests = has(Phase::test),
                 .loss = true};
     }
-    std::vector<Tensor> data(Phase phase) const override {
-        const Samples& samples = part(phase).samples;
-        return {samples.inputs, samples.targets};
-    }
+    const Samples* held(Phase phase) const override { return &part(phase).samples; }
     Objective build(const ObjectiveContext& context, Phase phase) const override;
     std::vector<Baseline> baselines(Phase phase) const override;
 

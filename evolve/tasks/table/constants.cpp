@@ -57,15 +57,20 @@ std::vector<Scaling> input_scaling(const TableData& data, Normalise normalise) {
     return result;
 }
 
-std::vector<Scaling> output_scaling(const TableData& data, const TableSettings& settings) {
+/// Of what is predicted, of each target.
+std::vector<Summary> target_summaries(const TableData& data, const TableSettings& settings) {
     const std::size_t count = settings.targets.size();
     std::vector<Summary> summaries(count);
     for (const Series& series : data.train)
         for (std::size_t i = 0; i < series.answers.size(); ++i)
             summaries[i % count].add(series.answers[i] -
                                      (settings.difference ? series.current[i] : 0.0));
+    return summaries;
+}
+
+std::vector<Scaling> output_scaling(const TableData& data, const TableSettings& settings) {
     std::vector<Scaling> result;
-    for (const Summary& summary : summaries)
+    for (const Summary& summary : target_summaries(data, settings))
         result.push_back(
             settings.difference
                 ? Scaling{.shift = 0.0, .scale = Summary::positive(summary.deviation())}
@@ -142,6 +147,13 @@ void fill_missing(TableData& data, MissingValues missing) {
             "{} missing values in {} column{}: the {} of the rows that train stands for them",
             filled, columns, columns == 1 ? "" : "s",
             missing_values_names[static_cast<std::size_t>(missing)]));
+}
+
+std::vector<double> target_deviations(const TableData& data, const TableSettings& settings) {
+    std::vector<double> result;
+    for (const Summary& summary : target_summaries(data, settings))
+        result.push_back(summary.deviation());
+    return result;
 }
 
 void normalise(TableData& data, const TableSettings& settings) {

@@ -50,29 +50,9 @@ void note_inputs(std::vector<std::string>& notes, const TableData& data) {
                                  column(least), column(most)));
 }
 
-/// Standard deviation of what is predicted, of each target.
-std::vector<double> deviations(const TableData& data, const TableSettings& settings) {
-    const std::size_t targets = settings.targets.size();
-    std::vector<double> mean(targets, 0.0);
-    std::vector<double> squares(targets, 0.0);
-    double rows = 0.0;
-    for (const Series& series : data.train)
-        for (std::size_t i = 0; i < series.answers.size(); ++i) {
-            const std::size_t target = i % targets;
-            if (target == 0) rows += 1.0;
-            const double value =
-                series.answers[i] - (settings.difference ? series.current[i] : 0.0);
-            const double step = value - mean[target];
-            mean[target] += step / rows;
-            squares[target] += step * (value - mean[target]);
-        }
-    for (double& value : squares) value = std::sqrt(value / rows);
-    return squares;
-}
-
 void note_targets(std::vector<std::string>& notes, const TableData& data,
                   const TableSettings& settings) {
-    const std::vector<double> spread = deviations(data, settings);
+    const std::vector<double> spread = target_deviations(data, settings);
     const auto [least, most] = std::ranges::minmax_element(spread);
     if (*most <= large_ratio * *least) return;
     const auto target = [&](auto place) {

@@ -60,9 +60,9 @@ std::vector<std::string> texts(const json& value, std::string_view key) {
 
 void resolve_paths(std::vector<std::string>& paths, std::string_view key,
                    const TaskContext& context) {
-    check_unique(paths, key);
     for (std::string& path : paths)
         path = (std::filesystem::path(context.base_directory) / path).lexically_normal().string();
+    check_unique(paths, key);  // However they are written.
 }
 
 void read_validation(const json& source, const TaskContext& context, TableSettings& table) {

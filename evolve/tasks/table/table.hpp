@@ -138,6 +138,9 @@ void fill_missing(TableData& data, MissingValues missing);
 
 /// Sets the constants of the normalisation.
 void normalise(TableData& data, const TableSettings& settings);
+/// Standard deviation of what is predicted in the rows that train, of each target.
+[[nodiscard]] std::vector<double> target_deviations(const TableData& data,
+                                                    const TableSettings& settings);
 
 /// What a table does to its rows: columns by name, the constants of its normalisation, changes that
 /// are added to the current value, classes.

@@ -77,17 +77,22 @@ Individual Phenotype::individual() && {
 std::vector<bool> Phenotype::on_paths() const {
     const auto source = [this](const Connection& each) { return each.source - layer_.in; };
     const auto target = [](const Connection& each) { return each.target; };
-    std::vector<std::int64_t> after_inputs;
+    std::vector<std::int64_t> fed;  // By an input, or by a bias, which is one that is always 1.
     for (const Connection& each : layer_.connections) {
         if (source(each) < 0) {
-            after_inputs.push_back(each.target);
+            fed.push_back(each.target);
+        }
+    }
+    for (std::size_t i = 0; i < biases_.size(); ++i) {
+        if (biases_[i] != 0.0F) {
+            fed.push_back(static_cast<std::int64_t>(i));
         }
     }
     std::vector<std::int64_t> outputs;
     for (std::int64_t output = 0; output < layer_.out; ++output) {
         outputs.push_back(output);
     }
-    std::vector<bool> kept = reached(layer_, std::move(after_inputs), source, target);
+    std::vector<bool> kept = reached(layer_, std::move(fed), source, target);
     const std::vector<bool> useful = reached(layer_, std::move(outputs), target, source);
     for (std::size_t i = 0; i < kept.size(); ++i) {
         kept[i] = (kept[i] && useful[i]) || static_cast<std::int64_t>(i) < layer_.out;

@@ -24,7 +24,7 @@ class Phenotype {
     [[nodiscard]] std::int64_t source(std::int64_t neuron) const { return layer_.in + neuron; }
     [[nodiscard]] std::int64_t connections() const { return std::ssize(layer_.connections); }
 
-    /// Without the hidden neurons that are on no path from an input to an output.
+    /// Without the hidden neurons that are on no path from an input or a bias to an output.
     [[nodiscard]] Individual individual() &&;
 
   private:

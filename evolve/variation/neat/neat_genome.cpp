@@ -62,12 +62,19 @@ nlohmann::ordered_json keys_of(const MutationSettings& settings) {
     for (const AnyLayer& layer : settings.layers) {
         keys["layers"].push_back(to_json(layer));
     }
+    return keys;
+}
+
+/// Refuses mutations of programs and plug-ins. One may have a rate that no config gave it, so that
+/// leaving it out is no remedy.
+void refuse_custom(const MutationSettings& settings, std::string_view genome) {
     for (const CustomMutation& added : settings.custom) {
         if (added.rate != 0.0F) {
-            field_json::write(keys[added.key], added.rate);
+            throw ConfigError(fmt::format(
+                "mutation.{} is {} (genome.type is \"{}\", which does not read it) set it to 0",
+                added.key, added.rate, genome));
         }
     }
-    return keys;
 }
 
 /// Refuses keys of a section that another kind of genome reads.
@@ -110,6 +117,7 @@ void check(const NeatSettings& settings, const GenomeContext& context, std::stri
     }
     static constexpr std::array<std::string_view, 2> formats{"dtype_rate", "dtypes"};
     static constexpr std::array<std::string_view, 1> rate{"rate"};
+    refuse_custom(context.mutation, type);
     // Networks that a CPPN draws are in float32.
     refuse_others(context.mutation,
                   {type, "mutation", std::span(formats).first(type == "neat" ? formats.size() : 0),

@@ -90,7 +90,8 @@ void apply_rules(RandomStream& rng, ChildPlan& child, const Rules& rules) {
     }
 }
 
-/// Noise on the weights of other layers and of links.
+/// Noise on the weights of other layers and of links. Those that stay above 0 differ as time
+/// constants do. After apply_rules.
 void disturb_others(RandomStream& rng, ChildPlan& child, float power) {
     const Genome& genome = child.structure->genome();
     if (child.structure->genes().size() == genome.neuron_genes.size()) {
@@ -103,13 +104,17 @@ void disturb_others(RandomStream& rng, ChildPlan& child, float power) {
             genome.neuron_genes.end()) {
             continue;
         }
-        child.for_each_parameter(block,
-                                 [](const ParameterSpec& parameter, std::span<WeightPiece> pieces) {
-                                     for (WeightPiece& piece : pieces) {
-                                         piece.noise = !parameter.buffer;
-                                     }
-                                 });
+        child.for_each_parameter(block, [&](const ParameterSpec& parameter,
+                                            std::span<WeightPiece> pieces) {
+            for (WeightPiece& piece : pieces) {
+                piece.noise = !parameter.buffer && !parameter.positive;
+            }
+            if (parameter.positive && !pieces.empty()) {
+                add_range(child, pieces.front().to, parameter.shape.elements(), time_constant_rule);
+            }
+        });
     }
+    std::ranges::sort(child.rules.ranges, {}, &ValueRules::Range::first);
 }
 
 /// Removes the connections of a founder that are not drawn.

@@ -8,6 +8,7 @@
 
 #include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/layers/neurons.hpp"
+#include "cambrian/evolve/variation/value_rules.hpp"
 
 namespace cambrian::evolve {
 
@@ -64,8 +65,8 @@ struct NeatSettings {
                                 .replace_rate = 0.0F,
                                 .mean = 1.0F,
                                 .deviation = 0.0F,
-                                .least = 0.1F,
-                                .largest = 100.0F};
+                                .least = least_time_constant,
+                                .largest = largest_time_constant};
     ValueSettings learning_rate{.perturb_rate = 0.5F,
                                 .power = 0.1F,
                                 .replace_rate = 0.05F,

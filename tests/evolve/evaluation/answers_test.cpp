@@ -98,13 +98,24 @@ TEST_F(AnswersOfTasks, RowsThatAreDrawnAreAllThere) {
 
 TEST_F(AnswersOfTasks, OneScoreStandsForTwoClasses) {
     const std::vector<float> scores{0.0F, 40.0F, -1.0F};
-    const Answers answers = class_answers(scores, 1);
+    const Answers answers = class_answers(scores, 1, 2);
     EXPECT_THAT(answers.chosen, ::testing::ElementsAre(0, 1, 0));
     EXPECT_NEAR(answers.values[2], std::exp(-40.0), 1e-24);
     EXPECT_NEAR(answers.values[5], 1.0 / (1.0 + std::exp(1.0)), 1e-15);
     // Of equal scores the first class is answered.
     const std::vector<float> equal{1.0F, 1.0F, 0.0F};
-    EXPECT_EQ(class_answers(equal, 3).chosen[0], 0U);
+    EXPECT_EQ(class_answers(equal, 3, 3).chosen[0], 0U);
+}
+
+TEST_F(AnswersOfTasks, OneClassIsAlwaysAnswered) {
+    const std::vector<float> scores{0.0F, 40.0F, -1.0F};
+    const Answers answers = class_answers(scores, 1, 1);
+    EXPECT_THAT(answers.chosen, ::testing::ElementsAre(0, 0, 0));
+    EXPECT_THAT(answers.values, ::testing::ElementsAre(1.0, 1.0, 1.0));
+    const Truth truth{.classes = true, .width = 1, .targets = {0.0, 0.0, 0.0}, .labels = {7.0}};
+    EXPECT_EQ(metric("accuracy").of(truth, answers), 1.0);
+    EXPECT_EQ(metric("log_loss").of(truth, answers), 0.0);
+    EXPECT_EQ(confusion_matrix(truth, answers), std::vector<std::uint64_t>{3});
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/evolve/evaluation/learner.hpp"
+#include "cambrian/evolve/evaluation/population_runner.hpp"
 #include "cambrian/tests/evolve/support/task_support.hpp"
 #include "cambrian/tests/support/forwarding_backend.hpp"
 
@@ -107,6 +110,24 @@ TEST_F(BackendLimits, AnOrderThatCameInPartIsThatOfNoRound) {
     Learner learner(backend_, *task_, 1, settings);
     expect_that_what_came_in_part_is_of_no_round(
         [&](std::uint64_t round) { return learner.learn(individuals.pointers, round); });
+}
+
+TEST(InHalves, GoesOnInOrderWithAsManyAsThereIsMemoryFor) {
+    const auto numbers = [](std::size_t at_once) {
+        return [at_once](std::size_t first, std::size_t count) {
+            if (count > at_once) throw OutOfMemoryError("too many (for the test) ask for fewer");
+            std::vector<std::size_t> result(count);
+            std::iota(result.begin(), result.end(), first);
+            return result;
+        };
+    };
+    for (const auto& [at_once, times] : {std::pair(7, 0), std::pair(4, 1), std::pair(2, 3)}) {
+        int halved = 0;
+        EXPECT_EQ(in_halves(0, 7, numbers(static_cast<std::size_t>(at_once)), [&] { ++halved; }),
+                  (std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6}));
+        EXPECT_EQ(halved, times) << at_once;
+    }
+    EXPECT_THROW((void)in_halves(0, 7, numbers(0), [] {}), OutOfMemoryError);
 }
 
 }  // namespace

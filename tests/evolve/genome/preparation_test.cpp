@@ -140,6 +140,9 @@ TEST(Preparation, OfAnotherNetworkOrOfNoNumbersIsAFault) {
     EXPECT_NE(fault([](auto& p) { p.inputs[1].column = ""; }), "");
     EXPECT_NE(fault([](auto& p) { p.inputs[0].column = p.inputs[1].column = ""; }), "");
     EXPECT_NE(fault([](auto& p) { p.classes = {1, 2}; }), "");
+    Preparation one = plain_preparation(widths(1, 1));
+    one.classes = {0};
+    EXPECT_EQ(preparation_fault(one, widths(1, 1)), "") << "of data with one class";
     EXPECT_NE(fault([](auto& p) { p.classes = {1, 1, 2}; }), "");
     EXPECT_NE(fault([](auto& p) { p.classes[2] = std::nan(""); }), "");
     EXPECT_NE(fault([](auto& p) { p.sequence_rows = -1; }), "");

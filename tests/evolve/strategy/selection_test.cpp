@@ -145,6 +145,18 @@ TEST(Selection, RestartsBeginWithFoundersAlone) {
     EXPECT_TRUE(after(after(next, true), true)->parent_pool().empty());
 }
 
+TEST(Selection, FoundersAfterNoValidBirthAreJudgedByThemselves) {
+    const Shared first = after(make({.restart_after = 2}));
+    ThreadPool threads(1);
+    const Shared none = first->apply(first->decide(Scores(first->births()), threads));
+    ASSERT_TRUE(none->parent_pool().empty());
+    // Worse than those before: the best since.
+    const Shared next = after(none, true);
+    EXPECT_FALSE(next->parent_pool().empty());
+    EXPECT_FALSE(after(next, true)->parent_pool().empty());
+    EXPECT_TRUE(after(after(next, true), true)->parent_pool().empty());
+}
+
 TEST(Selection, WhatWasBestInAnotherTaskIsNoRecord) {
     const auto changing = [](std::vector<std::uint64_t> changes) -> Shared {
         return standard_strategies().make("elite", {.seed = 3,

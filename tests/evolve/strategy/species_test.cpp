@@ -238,6 +238,21 @@ TEST(SpeciesStrategy, ARestartBeginsWithFoundersAloneAndTheFirstThreshold) {
     EXPECT_FALSE(after(loaded, scores)->parent_pool().empty());
 }
 
+TEST(SpeciesStrategy, FoundersAfterAllDiedOutAreJudgedByThemselves) {
+    const Shared empty =
+        make({.stagnation = 2, .protected_species = 0}, 10, 0.5F, {}, {.restart_after = 3});
+    Shared subject = after(empty, founders());
+    subject = after(subject, faithful(*subject));
+    subject = after(subject, faithful(*subject));
+    ASSERT_TRUE(subject->parent_pool().empty());
+    // Better and better, and far from the best before.
+    for (const double fitness : {0.1, 0.2, 0.3, 0.4, 0.5}) {
+        subject = after(subject, faithful(*subject, fitness));
+        EXPECT_FALSE(subject->parent_pool().empty()) << fitness;
+    }
+    EXPECT_EQ(empty->load(subject->save())->digest(), subject->digest());
+}
+
 TEST(SpeciesStrategy, TheThresholdMovesTowardsTheTarget) {
     Shared subject =
         after(make({.threshold = 3.0, .target = 2, .threshold_change = 0.5}), founders());

@@ -307,6 +307,8 @@ TEST_F(Table, BadSettingsNameTheKey) {
                 HasSubstr("task.baselines"));
     EXPECT_THAT(bad(R"("targets": ["y"], "inputs": ["a", "y"])"), HasSubstr("own answer"));
     EXPECT_THAT(bad(R"("targets": ["y"], "inputs": ["a", "a"])"), HasSubstr("twice"));
+    EXPECT_THAT(bad(R"("targets": ["y"], "test": ["a.csv", "b/../a.csv"])"),
+                AllOf(HasSubstr("task.test names \""), HasSubstr("a.csv\" twice")));
     EXPECT_THAT(bad(R"("targets": ["y"], "inputs": 3)"), HasSubstr("task.inputs is 3"));
     EXPECT_THAT(bad(R"("targets": ["y"], "warm_up": 2)"), HasSubstr("task.warm_up is 2"));
     EXPECT_THAT(bad(R"("targets": ["y"], "sequence_length": 4, "rows_per_evaluation": 3)"),

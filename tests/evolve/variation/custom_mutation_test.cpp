@@ -37,6 +37,22 @@ Activation first_activation(const Genome& genome) {
     return genome.blueprint.slots[0]->layer.activations().front();
 }
 
+/// A plug-in may give it a rate that stands in no config.
+TEST(CustomMutation, OfAnotherKindOfGenomeHasARateOfZero) {
+    GenomeContext context{.mutation = {}, .splice = {}, .limits = {}};
+    context.mutation.custom.push_back(
+        {.key = "sin_rate", .meaning = "", .apply = to_sin, .rate = 0.25F});
+    EXPECT_THAT(
+        [&] {
+            static_cast<void>(standard_genomes().make({{"type", "neat"}}, context));
+        },
+        ThrowsMessage<ConfigError>(
+            HasSubstr("mutation.sin_rate is 0.25 (genome.type is \"neat\", which does not read it) "
+                      "set it to 0")));
+    context.mutation.custom[0].rate = 0.0F;
+    EXPECT_NO_THROW(static_cast<void>(standard_genomes().make({{"type", "neat"}}, context)));
+}
+
 TEST(CustomMutation, ComesAfterAllOthersAndDrawsNothingAtRateZero) {
     const Genome parent = custom_founder(
         R"({"layers": [{"type": "dense", "out": 3, "activation": "tanh"}, {"type": "dense"}]})", 2,

@@ -120,7 +120,7 @@ std::set<std::string> fields_that_change(const AnyLayer& layer, const Shape& row
 
 TEST(Fields, AreThoseThatTheLayerListsAndItsPlaceAllows) {
     EXPECT_EQ(fields_that_change(Dense{.out = 3}, {4}), (std::set<std::string>{"bias", "out"}));
-    EXPECT_EQ(fields_that_change(Gru{.hidden = 3}, {4}), (std::set<std::string>{"hidden"}));
+    EXPECT_EQ(fields_that_change(Gru{{.hidden = 3}}, {4}), (std::set<std::string>{"hidden"}));
     EXPECT_EQ(fields_that_change(Conv1d{.out_channels = 2}, {2, 6}),
               (std::set<std::string>{"bias", "dilation", "groups", "kernel", "out_channels",
                                      "padding", "stride"}));

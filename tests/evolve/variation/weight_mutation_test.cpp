@@ -1,8 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "cambrian/evolve/genome/genome_layout.hpp"
 #include "cambrian/evolve/variation/mutation.hpp"
@@ -114,6 +118,43 @@ TEST(Weights, StayFinite) {
         mutate_weights(rng, {.weight_rate = 1.0F, .weight_power = 3e38F}, genome);
     }
     check(genome);
+}
+
+TEST(Weights, TimeConstantsStayAboveZero) {
+    const std::string layer = R"({"type": "neurons", "out": 6, "continuous": true})";
+    const Blueprint network =
+        blueprint_from_json(nlohmann::json::parse(R"({"layers": [)" + layer +
+                                                  R"(, {"type": "sequential", "layers": [)" +
+                                                  layer + R"(]}, {"type": "dense"}]})"),
+                            3, 2, true);
+    const Genome parent = founder(network);
+    std::vector<bool> limited(parent.weights.size(), false);
+    for (const GeneWeights& gene : gene_weights(parent.blueprint)) {
+        std::int64_t first = gene.offset;
+        for (const ParameterSpec& parameter : gene_parameters(parent.blueprint, gene)) {
+            const std::int64_t count = parameter.shape.elements();
+            for (std::int64_t i = 0; parameter.positive && i < count; ++i) {
+                limited[static_cast<std::size_t>(first + i)] = true;
+            }
+            first += count;
+        }
+    }
+    EXPECT_EQ(std::ranges::count(limited, true), 12);
+    int changed = 0;
+    for (std::uint64_t id = 0; id < 50; ++id) {
+        RandomStream rng = stream(id);
+        Genome child = parent;
+        mutate_weights(
+            rng, {.weight_rate = 0.5F, .weight_power = 2.0F, .weight_replace_rate = 0.1F}, child);
+        for (std::size_t i = 0; i < limited.size(); ++i) {
+            if (limited[i]) {
+                EXPECT_GE(child.weights[i], 0.1F);
+                EXPECT_LE(child.weights[i], 100.0F);
+                changed += child.weights[i] != 1.0F ? 1 : 0;
+            }
+        }
+    }
+    EXPECT_GT(changed, 100);
 }
 
 }  // namespace

@@ -64,6 +64,20 @@ TEST(Develop, LeavesOutNodesOnNoPath) {
     EXPECT_TRUE(head_of(none).connections.empty());
 }
 
+TEST(Develop, KeepsNodesThatABiasAloneFeeds) {
+    // weight y1, which is 0 at the input and at the first hidden node, whose bias leads nowhere;
+    // bias x1.
+    const Individual genotype = cppn(4, 2, {{identity}, {identity}}, {{1, 0, 1.0F}, {0, 1, 1.0F}});
+    const SubstrateSettings settings{.inputs = at({{1, 0}}),
+                                     .hidden = {at({{0.25, 0}, {0.5, 1}, {0, 1}})},
+                                     .outputs = at({{1, 1}}),
+                                     .bias = true};
+    const Genome network = developed(settings, 1, 1, genotype);
+    EXPECT_EQ(head_of(network).neurons.size(), 2U) << "the third has no bias";
+    EXPECT_THAT(head_of(network).connections, ElementsAre(Connection{.source = 2, .target = 0}));
+    EXPECT_THAT(network.weights, ElementsAre(3.0F, 3.0F, 1.5F));
+}
+
 TEST(Develop, LinksAllLaterLayersAndLooksBack) {
     SubstrateSettings settings{.inputs = at({{1, -1}}),
                                .hidden = {at({{1, 0}}), at({{1, 0.5}})},

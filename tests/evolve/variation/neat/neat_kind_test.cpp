@@ -185,6 +185,29 @@ TEST(NeatKind, LetsWeightsOfOtherLayersDiffer) {
     EXPECT_TRUE(std::equal(before.begin() + 8, before.end(), after.begin() + 8));
 }
 
+TEST(NeatKind, TimeConstantsInContainersStayAboveZero) {
+    const Blueprint blueprint =
+        blueprint_from_json(nlohmann::json::parse(R"({"layers": [{"type": "sequential", "layers": [
+            {"type": "neurons", "out": 30, "continuous": true}]}, {"type": "neurons"}]})"),
+                            1, 2, true);
+    const Variation variation = neat_variation(
+        blueprint, R"({"weight_rate": 1, "node_add_rate": 0, "connection_add_rate": 0,
+            "weight": {"power": 9}, "time_constant": {"perturb_rate": 1, "power": 9}})",
+        true);
+    const Genome parent = founder_number(variation, 0);
+    const std::array<const Genome*, 1> parents{&parent};
+    const Genome child = variation.materialise({5, Recipe::vary, {{0, 1.0, {}}}}, parents).genome;
+    // After 30 weights and 30 biases.
+    std::set<float> constants;
+    for (std::size_t i = 60; i < 90; ++i) {
+        EXPECT_EQ(parent.weights[i], 1.0F);
+        EXPECT_GE(child.weights[i], 0.1F);
+        constants.insert(child.weights[i]);
+    }
+    EXPECT_GT(constants.size(), 5U);
+    EXPECT_LT(std::ranges::min(child.weights), -1.0F) << "others have no such limit";
+}
+
 TEST(NeatKind, StartsFromANetworkWithItsGenes) {
     const Variation grown = neat_variation(neat_blueprint(2, 1), R"({"node_add_rate": 1})");
     const Genome parent = founder_number(grown, 0);
