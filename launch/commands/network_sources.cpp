@@ -24,6 +24,10 @@ bool is_checkpoint(const std::string& path) {
     }
 }
 
+std::string member_name(const std::string& source, evolve::BirthId birth) {
+    return fmt::format("{}: birth {}", source, birth);
+}
+
 std::vector<SourceNetwork> read_source_networks(const CommandContext& context,
                                                 const std::vector<std::string>& sources,
                                                 std::uint64_t elites) {
@@ -31,7 +35,6 @@ std::vector<SourceNetwork> read_source_networks(const CommandContext& context,
     for (const std::string& source : sources) {
         if (!is_checkpoint(source)) {
             all.push_back({source, source, distributed::read_to_answer(source)});
-            distributed::require_network(all.back().file, source);
             continue;
         }
         const CheckpointMembers members = read_checkpoint_members(context, source);
@@ -42,8 +45,8 @@ std::vector<SourceNetwork> read_source_networks(const CommandContext& context,
             distributed::NetworkFile file = members.file(member);
             if (variation.develops())
                 file.genome = evolve::genome_of(variation.develop(evolve::Individual(file.genome)));
-            all.push_back({fmt::format("{}: birth {}", source, member.birth), members.path.string(),
-                           std::move(file)});
+            all.push_back(
+                {member_name(source, member.birth), members.path.string(), std::move(file)});
         }
     }
     return all;

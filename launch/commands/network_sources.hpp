@@ -19,6 +19,9 @@ struct SourceNetwork {
 /// Whether a path is a checkpoint, or the directory of a run, which stands for its newest one.
 [[nodiscard]] bool is_checkpoint(const std::string& path);
 
+/// What a network of a checkpoint is called among those of several sources.
+[[nodiscard]] std::string member_name(const std::string& source, evolve::BirthId birth);
+
 /// The networks of files, and of checkpoints those that may become parents, with different genomes,
 /// the fittest first, as networks where genotypes develop.
 /// @param elites at most so many of each checkpoint; 0: all.

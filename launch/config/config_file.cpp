@@ -28,19 +28,41 @@ std::string position(std::string_view text, std::size_t byte) {
     return fmt::format("{}:{}", line, std::max<std::size_t>(column, 1));
 }
 
+/// JSON that only an external program understands: null is a value there.
+bool is_free(const std::string& path) {
+    constexpr std::string_view settings = "task.settings";
+    return path == settings || path.starts_with(std::string(settings) + ".");
+}
+
+/// As RFC 7386: null takes a key away, also in a section that the base has not.
 void merge(Json& base, const Json& patch, const std::string& path, const std::string& origin,
            Origins& origins) {
     for (const auto& [name, value] : patch.items()) {
         const std::string key = path.empty() ? name : path + "." + name;
-        if (value.is_null()) {
+        if (value.is_null() && !is_free(path)) {
             base.erase(name);
-        } else if (value.is_object() && base.contains(name) && base[name].is_object()) {
+        } else if (value.is_object()) {
+            if (!base.contains(name) || !base[name].is_object()) {
+                base[name] = Json::object();
+                origins.record(key, origin);
+            }
             merge(base[name], value, key, origin, origins);
         } else {
             base[name] = value;
             origins.record(key, origin);
         }
     }
+}
+
+/// A file that extends none. Nulls in its sections are values, as task.settings may have.
+Json first_of_chain(const Json& own, const std::string& origin, Origins& origins) {
+    Json result = Json::object();
+    for (const auto& [name, value] : own.items()) {
+        if (value.is_null()) continue;
+        result[name] = value;
+        origins.record(name, origin);
+    }
+    return result;
 }
 
 Json read_json(const fs::path& path) {
@@ -69,22 +91,23 @@ Json read_extended(const fs::path& path, std::vector<fs::path>& chain, Origins& 
                         path.string(), chain.size()));
     chain.push_back(canonical);
     Json own = read_json(path);
-    Json result = Json::object();
+    std::optional<Json> base;
     if (own.contains("extends")) {
         if (!own["extends"].is_string())
             throw ConfigError(
                 fmt::format("{}: extends is {} (allowed: the path of a config file) "
                             "name one file",
                             path.string(), quoted(own["extends"])));
-        result =
+        base =
             read_extended(path.parent_path() / own["extends"].get<std::string>(), chain, origins);
         own.erase("extends");
     }
     own.erase("$schema");
     // What a run adds to its config.json about the machine that computed it is no setting.
     own.erase("fingerprint");
-    merge(result, own, "", path.string(), origins);
-    return result;
+    if (!base) return first_of_chain(own, path.string(), origins);
+    merge(*base, own, "", path.string(), origins);
+    return *std::move(base);
 }
 
 /// The parts of "a.b[2].c" and of "a.b.2.c".

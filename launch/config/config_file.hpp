@@ -34,9 +34,9 @@ struct ConfigDocument {
 /// an error too.
 [[nodiscard]] Json parse_config(std::string_view text, const std::string& file);
 
-/// Reads a file, merges it over the one it "extends" (relative to itself), then applies the
-/// overrides `a.b=value` in order; a value is JSON, or else a text; null removes a key. Throws
-/// InputError for a missing file, ConfigError for anything else.
+/// Reads a file, merges it over the one it "extends" (relative to itself; null removes a key), then
+/// applies the overrides `a.b=value` in order; a value is JSON, or else a text; null removes a key.
+/// Throws InputError for a missing file, ConfigError for anything else.
 [[nodiscard]] ConfigDocument read_config(const std::filesystem::path& path,
                                          std::span<const std::string> overrides);
 /// The same for a config that is already in memory.

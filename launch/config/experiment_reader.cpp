@@ -36,7 +36,15 @@ void read_key(Value& value, const Json& config, const char* section, const char*
                      json_read::member(section, key), {});
 }
 
-distributed::StopSettings stop_settings(const Json& json) {
+/// Throws ConfigError for a key of run.stop that only another one reads, which is not there.
+void refuse_idle_stop(const char* key, const char* reader, const char* idle) {
+    throw ConfigError(
+        fmt::format("run.stop.{} is set (run.stop.{} is not, so nothing is {}) set both, or leave "
+                    "it out: run.stop.{}=null",
+                    key, reader, idle, key));
+}
+
+distributed::StopSettings stop_settings(const Json& json, Purpose purpose) {
     distributed::StopSettings stop;
     stop.generations = json.value("generations", stop.generations);
     stop.fitness = json.value("fitness", stop.fitness);
@@ -45,29 +53,32 @@ distributed::StopSettings stop_settings(const Json& json) {
     if (json.contains("fitness_of")) {
         field_json::read(stop.fitness_of, nlohmann::json(json.at("fitness_of")),
                          "run.stop.fitness_of", {});
-        if (!json.contains("fitness"))
-            throw ConfigError(
-                "run.stop.fitness_of is set (run.stop.fitness is not, so nothing is compared) set "
-                "both, or leave it out");
+        if (!json.contains("fitness")) refuse_idle_stop("fitness_of", "fitness", "compared");
     }
+    // The networks of a run that has ended so, as older versions let it, can still be read.
+    if (json.contains("candidates") && !stop.solved && purpose == Purpose::evolve)
+        refuse_idle_stop("candidates", "solved", "tested");
     stop.evaluations = json.value("evaluations", stop.evaluations);
     stop.seconds = json.value("seconds", stop.seconds);
     return stop;
 }
 
-/// The rate of new layers where it is not given: none in a mesh.
-void settle_insertion(const ResolvedConfig& config, distributed::Experiment& experiment) {
-    constexpr const char* key = "mutation.layer_insert_rate";
-    const Json& given = config.effective->at("mutation").at("layer_insert_rate");
-    const bool automatic = given.is_string();
-    float& rate = experiment.variation.mutation.layer_insert_rate;
-    if (!automatic) rate = given.get<float>();
-    if (rate == 0.0F || experiment.genome != "volumetric") return;
-    if (experiment.variation.founder.mode == NetworkMode::mesh && automatic) {
+/// The rate of new layers that a section "mutation" says. "auto": none in a mesh, with a note.
+/// @param path of the section.
+float insertion_rate(const Json& mutation, const std::string& path,
+                     distributed::Experiment& experiment) {
+    const Json& given = mutation.at("layer_insert_rate");
+    const std::string key = json_read::member(path, "layer_insert_rate");
+    float rate = evolve::MutationSettings{}.layer_insert_rate;
+    if (given != "auto") {
+        field_json::read(rate, nlohmann::json(given), key, from_zero_to_one);
+    } else if (experiment.genome == "volumetric" &&
+               experiment.variation.founder.mode == NetworkMode::mesh) {
         rate = 0.0F;
         experiment.notes.push_back(
             fmt::format("{} is 0 unless it is set: the network is a mesh", key));
     }
+    return rate;
 }
 
 /// What mutation.layers says: layers with some of their fields.
@@ -148,7 +159,6 @@ void read_islands(const ResolvedConfig& config, distributed::Experiment& experim
     for (std::size_t i = 0; i < overrides.size(); ++i) {
         const std::string path = fmt::format("islands.overrides[{}]", i);
         evolve::IslandVariation& island = experiment.variation.islands.emplace_back();
-        constexpr const char* insertion = "layer_insert_rate";
         island.mutation = on_island(experiment.variation.mutation, overrides[i], "mutation", path,
                                     other_mutation_keys(experiment.variation.mutation));
         island.splice = on_island(experiment.variation.splice, overrides[i], "splice", path);
@@ -156,9 +166,8 @@ void read_islands(const ResolvedConfig& config, distributed::Experiment& experim
         if (own == overrides[i].end()) continue;
         const std::string place = path + ".mutation";
         read_custom_rates(island.mutation, *own, place);
-        if (own->contains(insertion) && own->at(insertion) != "auto")
-            field_json::read(island.mutation.layer_insert_rate, nlohmann::json(own->at(insertion)),
-                             json_read::member(place, insertion), from_zero_to_one);
+        if (own->contains("layer_insert_rate"))
+            island.mutation.layer_insert_rate = insertion_rate(*own, place, experiment);
         if (own->contains("layers"))
             island.mutation.layers =
                 new_layers(own->at("layers"), json_read::member(place, "layers"));
@@ -339,13 +348,6 @@ evolve::TaskSchedule make_tasks(const ResolvedConfig& config, const evolve::Task
     return schedule;
 }
 
-Json engine_section(std::span<const std::string> overrides) {
-    // A config has a task; this one is never made.
-    const ConfigDocument document =
-        document_from(Json{{"task", {{"type", "xor"}}}}, "--set", fs::current_path(), overrides);
-    return resolve(document, Schema()).effective->at("engine");
-}
-
 void check_plugins(const Json& config, const std::vector<evolve::PluginIdentity>& loaded) {
     if (config.at("engine").at("plugins").empty() || !loaded.empty()) return;
     throw ConfigError(
@@ -376,7 +378,7 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.name = run.at("name").get<std::string>();
     experiment.directory = run.at("directory").get<std::string>();
     experiment.seed = run.at("seed").get<std::uint64_t>();
-    experiment.stop = stop_settings(run.at("stop"));
+    experiment.stop = stop_settings(run.at("stop"), purpose);
     experiment.population = population_settings(json);
     read_key(experiment.reevaluate, json, "population", "reevaluate");
 
@@ -388,7 +390,8 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     experiment.variation.mutation = mutation_settings(json, genomes.mutations());
     experiment.plugins = genomes.plugins();
     check_plugins(json, experiment.plugins);
-    settle_insertion(config, experiment);
+    experiment.variation.mutation.layer_insert_rate =
+        insertion_rate(json.at("mutation"), "mutation", experiment);
     experiment.notes.insert(experiment.notes.end(), founder.notes.begin(), founder.notes.end());
     for (std::string& note : vain_settings(config, schema, experiment.variation))
         experiment.notes.push_back(std::move(note));
@@ -407,7 +410,10 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     read_islands(config, experiment);
     if (std::optional<std::string> note = vain_insertion(config, experiment))
         experiment.notes.push_back(*std::move(note));
+    for (std::string& note : vain_fields(config, experiment))
+        experiment.notes.push_back(std::move(note));
     make_kinds(config, genomes, experiment);
+    check_genotypes(config, founder.of_runs, experiment.variation.kind.get());
     if (!develops(experiment.variation))
         check_initial_fits(config, *experiment.task, experiment.variation.initial);
     if (purpose == Purpose::evolve) {

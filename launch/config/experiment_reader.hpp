@@ -45,9 +45,6 @@ struct ResolvedConfig {
 [[nodiscard]] evolve::TaskSchedule make_tasks(const ResolvedConfig& config,
                                               const evolve::TaskRegistry& tasks);
 
-/// The section engine that the command line gives to a command without a config.
-[[nodiscard]] Json engine_section(std::span<const std::string> overrides);
-
 /// Throws ConfigError where a config names plug-ins and the program has loaded none.
 void check_plugins(const Json& config, const std::vector<evolve::PluginIdentity>& loaded);
 

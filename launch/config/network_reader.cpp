@@ -107,26 +107,6 @@ std::vector<InitialFile> read_files(const ResolvedConfig& config,
     return files;
 }
 
-/// Genotypes are founders of their kind alone, and it has no others. Files of no run may be either.
-void check_genotypes(const ResolvedConfig& config, const std::vector<InitialFile>& files) {
-    const Json& json = *config.effective;
-    const bool wanted =
-        json.contains("genome") && json.at("genome").at("type") == Json("hyperneat");
-    for (const InitialFile& file : files) {
-        if (file.file.identity_json.empty() || distributed::is_genotype(file.file) == wanted)
-            continue;
-        of_initial(config, file.name, [&] {
-            throw ConfigError(
-                wanted
-                    ? "it is no genotype (genome.type is \"hyperneat\", whose genes are those of "
-                      "CPPNs) name the best_genotype.cmb of such a run, or its directory"
-                    : "it is a genotype (its run has genome.type \"hyperneat\": a network "
-                      "develops from it) name that network: the best.cmb of the run, or what "
-                      "'cambrian extract' writes");
-        });
-    }
-}
-
 /// The copies in the directory of a run; none where it has none.
 std::vector<InitialFile> read_copies(const ResolvedConfig& config, const fs::path& run) {
     std::vector<InitialFile> files;
@@ -225,10 +205,11 @@ Founder make_founder(const ResolvedConfig& config, const evolve::Task& task,
         }
         std::vector<InitialFile> files = read_copies(config, resumed);
         const evolve::TaskSignature signature = task.signature();
-        if (files.empty()) {
-            files = read_files(config, signature);
-            check_genotypes(config, files);
-        }
+        if (files.empty()) files = read_files(config, signature);
+        std::vector<Founder::OfRun> of_runs;
+        for (const InitialFile& each : files)
+            if (!each.file.identity_json.empty())
+                of_runs.push_back({each.name, distributed::is_genotype(each.file)});
         std::vector<evolve::Genome> genomes;
         for (const InitialFile& network : files) genomes.push_back(network.file.genome);
         // Others are refused where it is known whether they are networks of the task at all.
@@ -238,6 +219,7 @@ Founder make_founder(const ResolvedConfig& config, const evolve::Task& task,
                    blueprint.output_features != signature.outputs;
         });
         Founder founder = started_from(config, std::move(genomes));
+        founder.of_runs = std::move(of_runs);
         refuse_idle_scales(config, founder.blueprint);
         if (keeps_weights(config))
             founder.notes = of_initial(config, initial_names(config).front(),
@@ -248,6 +230,29 @@ Founder make_founder(const ResolvedConfig& config, const evolve::Task& task,
 
 bool names_initial(const ResolvedConfig& config) {
     return !initial_names(config).empty();
+}
+
+/// Genotypes are founders of their kind alone, and it has no others. Files of no run may be either.
+void check_genotypes(const ResolvedConfig& config, const std::vector<Founder::OfRun>& networks,
+                     const evolve::GenomeKind* kind) {
+    const bool develops = kind != nullptr && kind->develops();
+    from(config.origins, "network", [&] {
+        for (const Founder::OfRun& network : networks) {
+            if (network.genotype == develops) continue;
+            of_initial(config, network.name, [&] {
+                throw ConfigError(
+                    develops
+                        ? fmt::format(
+                              "it is no genotype (genome.type is \"{}\": networks develop "
+                              "from its genes) name the best_genotype.cmb of such a run, or "
+                              "its directory",
+                              kind->type())
+                        : "it is a genotype (its run has genome.type \"hyperneat\": a network "
+                          "develops from it) name that network: the best.cmb of the run, or what "
+                          "'cambrian extract' writes");
+            });
+        }
+    });
 }
 
 void check_initial_fits(const ResolvedConfig& config, const evolve::Task& task,
@@ -341,10 +346,20 @@ std::vector<double> numbers_of(const std::vector<std::string>& labels) {
 
 }  // namespace
 
+std::string silent_forecast_note(const std::string& path, std::string_view taken_as) {
+    return fmt::format(
+        "{} does not say how many rows ahead it tells (an older version wrote it): {}", path,
+        taken_as);
+}
+
 std::string preparation_note(const NamedNetwork& network, const evolve::Task& task) {
     const auto& own = network.file.preparation;
     std::optional<evolve::Preparation> given = task.preparation();
     if (!own || !given) return {};
+    std::string silent;
+    if (const std::int64_t ahead = given->ahead.value_or(0); !own->ahead && ahead > 0)
+        silent = silent_forecast_note(network.path,
+                                      fmt::format("it is taken to answer for t+{}", ahead));
     given->sequence_rows = own->sequence_rows;
     // The rows of a task are complete when a network sees them.
     given->missing_values = own->missing_values;
@@ -359,7 +374,7 @@ std::string preparation_note(const NamedNetwork& network, const evolve::Task& ta
     }
     for (std::size_t i = 0; i < std::min(given->inputs.size(), own->inputs.size()); ++i)
         given->inputs[i].fill = own->inputs[i].fill;
-    if (*own == *given) return {};
+    if (*own == *given) return silent;
     if (const std::string why = evolve::other_meaning(*own, *given); !why.empty())
         throw ConfigError(
             fmt::format("{} is a network for other data ({}) give it the columns, in the order, "
@@ -367,9 +382,9 @@ std::string preparation_note(const NamedNetwork& network, const evolve::Task& ta
                         "inspect' lists them)",
                         network.path, why));
     return fmt::format(
-        "{} has learnt with other constants of scaling than those of this task's training rows: it "
-        "answers as if its inputs were others",
-        network.path);
+        "{}{}{} has learnt with other constants of scaling than those of this task's training "
+        "rows: it answers as if its inputs were others",
+        silent, silent.empty() ? "" : "; ", network.path);
 }
 
 }  // namespace cambrian::launch

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cambrian/evolve/runs/network_file.hpp"
@@ -19,6 +20,12 @@ struct Founder {
     Blueprint blueprint;
     std::shared_ptr<const evolve::InitialNetworks> initial;  ///< Of network.initial; else null.
     std::vector<std::string> notes;  ///< What somebody should know of its weights on this task.
+    /// A file of network.initial that says which run it is of.
+    struct OfRun {
+        std::string name;
+        bool genotype = false;
+    };
+    std::vector<OfRun> of_runs{};
 };
 
 /// What the section network describes beside network.initial. Throws ConfigError or ShapeError.
@@ -35,6 +42,11 @@ struct Founder {
 [[nodiscard]] bool names_initial(const ResolvedConfig& config);
 /// The founder when another rank has read network.initial.
 [[nodiscard]] Founder founder_of(const ResolvedConfig& config, std::vector<evolve::Genome> initial);
+/// Throws ConfigError where networks of runs are genotypes and those of this one are none, or the
+/// other way round.
+/// @param kind of the genomes of this one; null: a training.
+void check_genotypes(const ResolvedConfig& config, const std::vector<Founder::OfRun>& networks,
+                     const evolve::GenomeKind* kind);
 /// Throws ConfigError or ShapeError where an initial network, null: none, does not fit the task.
 /// Not for genotypes, which are no networks of the task.
 void check_initial_fits(const ResolvedConfig& config, const evolve::Task& task,
@@ -58,9 +70,13 @@ struct NamedNetwork {
     const distributed::NetworkFile& file;
 };
 
+/// A line on a network whose preparation does not say how many rows ahead it tells.
+/// @param taken_as "it is taken to answer for t+5"
+[[nodiscard]] std::string silent_forecast_note(const std::string& path, std::string_view taken_as);
+
 /// What a network has learnt otherwise than a task gives it: a line where constants of scaling
-/// differ, empty where nothing does or one of the two says nothing. Throws ConfigError for other
-/// columns, answers or classes.
+/// differ, or where nobody knows whether it forecasts what the task does; empty where nothing does
+/// or one of the two says nothing. Throws ConfigError for other columns, answers or classes.
 [[nodiscard]] std::string preparation_note(const NamedNetwork& network, const evolve::Task& task);
 
 }  // namespace cambrian::launch

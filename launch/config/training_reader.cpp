@@ -93,6 +93,34 @@ TrainingSettings settings_of(const Json& config, const Network& network, const L
     return settings;
 }
 
+/// What a config of a training sets that nothing reads, since another key says so.
+std::vector<std::string> vain_keys(const Json& task, const TrainingSettings& settings) {
+    std::vector<std::string> notes;
+    const auto note = [&](bool vain, std::string_view key, std::string_view why) {
+        if (vain) notes.push_back(fmt::format("{} does nothing: {}", key, why));
+    };
+    const EarlyStop& stop = settings.early_stop;
+    note(stop.min_change > 0.0 && stop.patience == 0, "training.early_stop.least_change",
+         "training.early_stop.patience is 0");
+    note(!settings.undecayed.empty() && weight_decay(settings.optimizer) == 0.0,
+         "training.undecayed", "training.optimizer.weight_decay is 0");
+    const TargetSettings& targets = settings.targets;
+    const TargetSettings usual;
+    const bool chain_rule = settings.method == TrainingMethod::target_propagation;
+    const auto note_inverses = [&](bool changed, std::string_view key) {
+        note(chain_rule && changed, key, "training.method is \"target_propagation\"");
+    };
+    note_inverses(targets.inverse_learning_rate != usual.inverse_learning_rate,
+                  "training.targets.inverse_learning_rate");
+    note_inverses(targets.inverse_noise != usual.inverse_noise, "training.targets.inverse_noise");
+    note_inverses(targets.inverse_activation != usual.inverse_activation,
+                  "training.targets.inverse_activation");
+    const auto drawn = task.find("rows_per_evaluation");
+    note(drawn != task.end() && *drawn > Json(0), "task.rows_per_evaluation",
+         "a training sees all rows in each epoch");
+    return notes;
+}
+
 distributed::WatchSettings watch_of(const Json& observe) {
     static constexpr std::array<std::string_view, 1> others{"to"};
     distributed::WatchSettings settings;
@@ -190,6 +218,7 @@ distributed::TrainingJob make_training(const ResolvedConfig& config, const Schem
     Founder founder = make_founder(config, *job.task, resumed);
     job.blueprint = std::move(founder.blueprint);
     job.initial = std::move(founder.initial);
+    check_genotypes(config, founder.of_runs, nullptr);
     check_initial_fits(config, *job.task, job.initial);
     if (job.initial && job.initial->genomes.size() > 1)
         throw ConfigError(fmt::format(
@@ -199,6 +228,8 @@ distributed::TrainingJob make_training(const ResolvedConfig& config, const Schem
     const Network network(job.blueprint);
     job.settings = settings_of(json, network, learning->loss);
     static_cast<void>(decaying_ranges(network, job.settings.undecayed));
+    for (std::string& note : vain_keys(json.at("task"), job.settings))
+        job.notes.push_back(std::move(note));
     if (job.keeps_weights()) job.settings.initial_weights = job.initial->genomes.front().weights;
     job.mixed = json.at("engine").at("mixed").get<bool>();
     job.watch = watch_of(json.at("training").at("observe"));

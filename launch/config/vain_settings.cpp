@@ -11,6 +11,8 @@
 
 #include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/network/blueprint.hpp"
+#include "cambrian/evolve/variation/new_layer.hpp"
+#include "cambrian/launch/config/schema_validator.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -182,6 +184,16 @@ std::vector<const Neurons*> neuron_layers(const evolve::VariationSettings& varia
     return layers;
 }
 
+/// Whether a network of founders has time constants, in containers, too.
+bool has_time_constants(const evolve::VariationSettings& variation) {
+    return std::ranges::any_of(evolve::founder_networks(variation), [](const Blueprint* network) {
+        const auto slot_has = [](const std::optional<Slot>& slot) {
+            return slot && slot->layer.has_positive();
+        };
+        return network->head.has_positive() || std::ranges::any_of(network->slots, slot_has);
+    });
+}
+
 /// Why a neuron never gets another function, or an empty text.
 /// @param choices the key of those it may get: "activations".
 template <class Function>
@@ -217,6 +229,26 @@ bool removes_layers(const evolve::MutationSettings& mutation,
 bool has_room(const Blueprint& network, std::int64_t grid_limit) {
     return grid_limit > network.grid.slots() ||
            !std::ranges::all_of(network.slots, &std::optional<Slot>::has_value);
+}
+
+/// Notes on types that a section gives fields and that no new layer is of.
+/// @param readers settings that mutation by these fields has.
+void note_unread(const std::vector<AnyLayer>& layers, const std::string& section,
+                 const std::vector<const evolve::MutationSettings*>& readers,
+                 std::vector<std::string>& notes) {
+    std::vector<std::string> types;
+    for (const AnyLayer& layer : layers) {
+        const bool read = std::ranges::any_of(readers, [&](const auto* settings) {
+            return evolve::may_bring(*settings, layer.type());
+        });
+        if (!read) types.emplace_back(layer.type());
+    }
+    if (types.empty()) return;
+    notes.push_back(
+        readers.empty()
+            ? fmt::format("{}.layers does nothing: each island has its own", section)
+            : fmt::format("{0}.layers for {1} does nothing: {0}.layer_types does not name {2}",
+                          section, joined(types), types.size() == 1 ? "it" : "them"));
 }
 
 /// Keys of an object that are set to something else than by default, those of objects in it, too.
@@ -270,8 +302,10 @@ std::vector<std::string> vain_settings(const ResolvedConfig& config, const Schem
     for (const LayerDependence& each : layer_dependences) {
         // A rate of 0 asks for nothing.
         const bool asks = json.at("genome").value(each.key, Json()) != Json(0.0);
-        if (type == "neat" && asks && std::ranges::none_of(layers, each.read))
-            note_key(each.key, each.why);
+        // Time constants vary in containers, too.
+        const bool read = std::ranges::any_of(layers, each.read) ||
+                          (each.read == &Neurons::continuous && has_time_constants(variation));
+        if (type == "neat" && asks && !read) note_key(each.key, each.why);
     }
     // The bells of a CPPN are hidden neurons of its founders.
     const bool bells =
@@ -319,6 +353,27 @@ std::optional<std::string> vain_insertion(const ResolvedConfig& config,
                 : "grid",
         read ? " (mutation.grid_limit lets it grow)"
              : " (a larger network.grid.layers_per_cell makes room, or mutation.grid_limit)");
+}
+
+std::vector<std::string> vain_fields(const ResolvedConfig& config,
+                                     const distributed::Experiment& experiment) {
+    std::vector<std::string> notes;
+    if (experiment.genome != "volumetric") return notes;
+    const evolve::VariationSettings& variation = experiment.variation;
+    // Islands without fields of their own read those of all.
+    std::vector<const evolve::MutationSettings*> readers;
+    if (variation.islands.empty()) readers.push_back(&variation.mutation);
+    for (std::size_t i = 0; i < variation.islands.size(); ++i) {
+        const Json& own = config.effective->at("islands").at("overrides").at(i);
+        const evolve::MutationSettings& mutation = variation.islands[i].mutation;
+        if (own.contains("mutation") && own["mutation"].contains("layers"))
+            note_unread(mutation.layers, fmt::format("islands.overrides[{}].mutation", i),
+                        {&mutation}, notes);
+        else
+            readers.push_back(&mutation);
+    }
+    note_unread(variation.mutation.layers, "mutation", readers, notes);
+    return notes;
 }
 
 }  // namespace cambrian::launch

@@ -20,4 +20,9 @@ namespace cambrian::launch {
 [[nodiscard]] std::optional<std::string> vain_insertion(const ResolvedConfig& config,
                                                         const distributed::Experiment& experiment);
 
+/// Notes where mutation.layers, or that of an island, gives fields to a type that no new layer is
+/// of. For an experiment whose islands are read.
+[[nodiscard]] std::vector<std::string> vain_fields(const ResolvedConfig& config,
+                                                   const distributed::Experiment& experiment);
+
 }  // namespace cambrian::launch

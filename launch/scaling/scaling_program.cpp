@@ -170,25 +170,47 @@ void check_generations(const ScalingRun& run) {
                         generations, run.warm_up(), 2 * run.warm_up()));
 }
 
-ScalingRun make_run(const ScalingOptions& options, int ranks, const fs::path& directory) {
+/// The config with the population of this run in it: what is checked is what runs.
+ConfigDocument document_of(const ScalingOptions& options, int ranks) {
     check_overrides(options.overrides);
-    const evolve::TaskRegistry tasks = evolve::standard_tasks();
-    const Schema schema(tasks);
-    const ConfigDocument document =
+    ConfigDocument document =
         options.config.empty()
             ? document_from(parse_config(default_config, "the built-in config"),
                             "the built-in config", fs::current_path(), options.overrides)
             : read_config(options.config, options.overrides);
+    const bool fixed = options.population > 0;
+    Json json = *document.json;
+    if (Json& population = json["population"]; population.is_null() || population.is_object())
+        population["size"] =
+            fixed ? options.population : options.per_rank * static_cast<std::uint64_t>(ranks);
+    document.json = std::make_shared<const Json>(std::move(json));
+    document.origins.record(
+        "population.size", fixed
+                               ? fmt::format("--population {}", options.population)
+                               : fmt::format("--per-rank {} on {} ranks", options.per_rank, ranks));
+    return document;
+}
+
+void check_learning(const evolve::LearningSettings& learning) {
+    if (learning.on())
+        throw ConfigError(fmt::format(
+            "learning.mode is {} (evaluations are replaced by the time they take, so nothing "
+            "learns) set it to \"off\", and give a --cost with the steps of gradient in it",
+            evolve::learning_mode_names[static_cast<std::size_t>(learning.mode)]));
+}
+
+ScalingRun make_run(const ScalingOptions& options, int ranks, const fs::path& directory) {
+    const evolve::TaskRegistry tasks = evolve::standard_tasks();
+    const Schema schema(tasks);
+    const ResolvedConfig config = resolve_evolution(document_of(options, ranks), schema);
     ScalingRun run;
-    run.experiment = make_experiment(resolve_evolution(document, schema), schema, tasks);
+    run.experiment = make_experiment(config, schema, tasks);
+    check_learning(run.experiment.learning);
     run.price = options.price;
     run.slow_share = options.slow_share;
     run.slow_factor = options.slow_factor;
     distributed::Experiment& experiment = run.experiment;
     experiment.directory = directory;
-    experiment.population.size = options.population > 0
-                                     ? options.population
-                                     : options.per_rank * static_cast<std::uint64_t>(ranks);
     experiment.stop = {};
     experiment.stop.generations =
         options.generations.value_or(std::max<std::uint64_t>(8, 2 * run.warm_up()));

@@ -47,18 +47,23 @@ std::string fitness_name(const distributed::Experiment& experiment) {
     return experiment.task->signature().validates ? "validated fitness" : "fitness";
 }
 
-/// The same of a run; nothing where it was never measured.
-std::optional<double> compared_fitness(const distributed::Experiment& experiment,
-                                       const distributed::RunResult& result) {
-    switch (experiment.stop.fitness_of) {
-        case distributed::FitnessOf::mean:
-            return result.last.mean;
-        case distributed::FitnessOf::least:
-            return result.last.worst;
-        case distributed::FitnessOf::best:
-            break;
-    }
-    return experiment.task->signature().validates ? result.best_validated : result.best_fitness;
+/// What it has come to in a run; nothing where it was never measured, or has no value.
+std::optional<double> reached_fitness(const distributed::Experiment& experiment,
+                                      const distributed::RunResult& result) {
+    const bool validates = experiment.task->signature().validates;
+    const distributed::FitnessOf of = experiment.stop.fitness_of;
+    // The best of the run tells more than that of its last generation.
+    if (of == distributed::FitnessOf::best)
+        return validates ? result.best_validated : result.best_fitness;
+    const double reached = distributed::compared_fitness(of, validates, result.last);
+    return reached == evolve::worst_fitness ? std::nullopt : std::optional(reached);
+}
+
+/// Why none was reached where the last generation is compared as a whole; else empty.
+std::string invalid_text(const distributed::Experiment& experiment, std::uint64_t invalid) {
+    if (experiment.stop.fitness_of == distributed::FitnessOf::best) return "";
+    return fmt::format(" ({} individual{} of the last generation had no valid fitness)", invalid,
+                       invalid == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -255,10 +260,11 @@ std::string unsolved_text(const distributed::Experiment& experiment,
                            result.last.tests.count > 0 ? "no champion has passed the test"
                                                        : "no champion was fit enough for the test",
                            experiment.task->type());
-    const std::optional<double> reached = compared_fitness(experiment, result);
-    return fmt::format("not solved: {} {} was asked for, {} was reached", fitness_name(experiment),
-                       experiment.stop.fitness,
-                       reached ? fmt::format("{:.9g}", *reached) : std::string("none"));
+    const std::optional<double> reached = reached_fitness(experiment, result);
+    return fmt::format("not solved: {} {} was asked for, {} was reached{}",
+                       fitness_name(experiment), experiment.stop.fitness,
+                       reached ? fmt::format("{:.9g}", *reached) : std::string("none"),
+                       reached ? std::string() : invalid_text(experiment, result.last.invalid));
 }
 
 std::string result_text(const distributed::Experiment& experiment,

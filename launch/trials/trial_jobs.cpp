@@ -44,6 +44,17 @@ std::filesystem::path place_aside(const std::filesystem::path& directory) {
     return place;
 }
 
+bool has_same_tasks(const ResolvedConfig& a, const ResolvedConfig& b) {
+    return a.base_directory == b.base_directory &&
+           a.effective->at("task") == b.effective->at("task");
+}
+
+evolve::TaskSchedule tasks_of(const distributed::Experiment& experiment) {
+    evolve::TaskSchedule tasks(experiment.task);
+    tasks.changes = experiment.changes;
+    return tasks;
+}
+
 }  // namespace
 
 ResolvedConfig trial_config(const TrialsOptions& options, const Schema& schema, std::uint64_t seed,
@@ -58,8 +69,10 @@ ResolvedConfig trial_config(const TrialsOptions& options, const Schema& schema, 
 }
 
 PreparedTrial prepared_trial(const TrialsContext& context, const Schema& schema,
-                             ResolvedConfig config) {
-    evolve::TaskSchedule tasks = make_tasks(config, context.tasks);
+                             ResolvedConfig config, const PreparedTrial* other) {
+    evolve::TaskSchedule tasks = other != nullptr && has_same_tasks(config, other->config)
+                                     ? tasks_of(other->experiment)
+                                     : make_tasks(config, context.tasks);
     Founder founder = make_founder(config, *tasks.first);
     distributed::Experiment experiment =
         make_experiment(config, schema, std::move(tasks), std::move(founder), Purpose::evolve,

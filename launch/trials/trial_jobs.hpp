@@ -31,8 +31,10 @@ struct PreparedTrial {
 /// The run of a seed, or that of all, in a directory, which may name keys in braces.
 [[nodiscard]] ResolvedConfig trial_config(const TrialsOptions& options, const Schema& schema,
                                           std::uint64_t seed, const std::string& directory);
+/// @param other a trial whose tasks are taken, data and all, where both have the same; null: none.
 [[nodiscard]] PreparedTrial prepared_trial(const TrialsContext& context, const Schema& schema,
-                                           ResolvedConfig config);
+                                           ResolvedConfig config,
+                                           const PreparedTrial* other = nullptr);
 
 /// Threads that take one seed after another.
 class TrialJobs {

@@ -50,16 +50,19 @@ std::string unfilled_base_directory(const TrialsOptions& options) {
     return config.value("run", Json::object()).value("base_directory", "");
 }
 
-/// Reads the data of runs once more that have ended; null where all runs have the same.
+/// Reads the data of runs once more that have ended, where they are not those that were read for
+/// the first run; null where all runs have the same.
 TrialContent::Prepare prepare_ended(const TrialsContext& context, const Schema& schema,
                                     const TrialsOptions& options, const PreparedTrial& all,
                                     const std::atomic<int>& interrupt) {
     if (!seed_names_data(schema, *all.config.written, unfilled_base_directory(options))) return {};
     return [&](std::uint64_t seed) -> std::optional<distributed::Experiment> {
         if (interrupt.load() != 0) return std::nullopt;
+        if (seed == options.first_seed) return all.experiment;
         try {
             const std::string directory = all.experiment.directory.string();
-            return prepared_trial(context, schema, trial_config(options, schema, seed, directory))
+            return prepared_trial(context, schema, trial_config(options, schema, seed, directory),
+                                  &all)
                 .experiment;
         } catch (...) {
             context.err << fmt::format(

@@ -36,6 +36,12 @@ def network(mode, hidden):
     return [] if mode == "chain" else ["network.mode=mesh", f"task.steps={hidden}"]
 
 
+def learned_by(method, step):
+    # Only learned inverses have settings of their own.
+    only = {"gradient": ["training.targets={}"], "target_propagation": [f'training.targets={{"step": {step}}}']}
+    return [f"training.method={method}"] + only.get(method, [])
+
+
 def digits(program, folder, seeds):
     met = True
     for mode in ("chain", "mesh"):
@@ -46,9 +52,7 @@ def digits(program, folder, seeds):
                     continue
                 values = []
                 for seed in seeds:
-                    settings = [f"run.seed={seed}", f"training.method={method}"] + network(mode, 4)
-                    if method == "gradient":
-                        settings.append("training.targets={}")
+                    settings = [f"run.seed={seed}"] + learned_by(method, 0.1) + network(mode, 4)
                     if frozen:
                         settings.append('training.frozen=["hidden"]')
                     rows = train(program, "targets/digits.json", folder / f"{mode}-{method}-{frozen}-{seed}", settings)
@@ -69,7 +73,7 @@ def exclusive_or(program, folder, seeds):
         for method in METHODS:
             right = 0
             for seed in seeds:
-                settings = [f"run.seed={seed}", f"training.method={method}"] + network(mode, 3)
+                settings = [f"run.seed={seed}"] + learned_by(method, 0.1) + network(mode, 3)
                 rows = train(program, "targets/xor.json", folder / f"xor-{mode}-{method}-{seed}", settings)
                 right += float(rows[-1]["train_accuracy"]) == 1
             print(f"XOR, {mode}, {method}: {right} of {len(seeds)}", flush=True)

@@ -44,7 +44,6 @@ class Networks(FolderTest):
         self.compare(neat / "best.cmb")
         hyperneat = self.evolve("hyperneat", "xor_hyperneat.json", run__stop__generations=3, population__size=20)
         self.compare(hyperneat / "best.cmb")
-        self.compare(hyperneat / "best_genotype.cmb")
 
     def test_what_training_leaves(self):
         run = self.folder / "spirals"

@@ -12,7 +12,7 @@
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_codes.hpp"
 #include "cambrian/launch/commands/commands.hpp"
-#include "cambrian/launch/config/experiment_reader.hpp"
+#include "cambrian/launch/commands/engine_keys.hpp"
 #include "cambrian/launch/convert/network_source.hpp"
 #include "cambrian/launch/devices/device.hpp"
 

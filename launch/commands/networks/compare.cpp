@@ -42,18 +42,30 @@ struct ComparedNetworks {
     std::optional<evolve::DistanceSettings> distance;
 };
 
+/// Genes are those of genotypes, where these develop; all else is of the networks.
 ComparedNetworks read_networks(const CommandContext& context, const CompareOptions& options) {
+    const bool of_genes = options.measure == compare_measures[3];
     ComparedNetworks all;
     bool agree = true;
     for (const std::string& source : options.sources) {
         if (!is_checkpoint(source)) {
-            all.genomes.push_back({source, distributed::read_to_answer(source).genome});
+            all.genomes.push_back({source, of_genes ? distributed::read_any(source).genome
+                                                    : distributed::read_to_answer(source).genome});
             continue;
         }
         const CheckpointMembers members = read_checkpoint_members(context, source);
         require_members(members.members.size(), members.path.string());
-        for (const evolve::Member& member : members.members)
-            all.genomes.push_back({fmt::format("birth {}", member.birth), members.genome(member)});
+        const evolve::Variation variation(members.experiment.seed, members.experiment.variation);
+        for (const evolve::Member& member : members.members) {
+            evolve::Genome genome = members.genome(member);
+            if (variation.develops() && !of_genes)
+                genome =
+                    evolve::genome_of(variation.develop(evolve::Individual(std::move(genome))));
+            all.genomes.push_back({options.sources.size() > 1
+                                       ? member_name(source, member.birth)
+                                       : fmt::format("birth {}", member.birth),
+                                   std::move(genome)});
+        }
         const evolve::DistanceSettings& distance = members.experiment.species.distance;
         agree = agree && all.distance.value_or(distance) == distance;
         if (options.measure == compare_measures[3] && !agree)

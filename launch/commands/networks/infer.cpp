@@ -13,6 +13,7 @@
 
 #include "cambrian/engine/check/gradient_check.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/network/observe/observer.hpp"
 #include "cambrian/evolve/evaluation/answers.hpp"
@@ -111,6 +112,22 @@ std::string prepared_notes(const PreparedRows& rows, const std::vector<RowsAtOnc
     return text + '\n';
 }
 
+/// A line where nobody knows how many rows ahead a network tells, and its run may have forecast.
+std::string forecast_note(const std::string& path, const distributed::NetworkFile& file) {
+    if (!file.preparation || file.preparation->ahead) return {};
+    std::string_view taken_as = "its answers may be of later rows";
+    std::string by_run;
+    if (!file.identity_json.empty()) {
+        const Json identity = json_text::parse_ordered(file.identity_json);
+        const Json task = task_of_generation(identity.at("task"), file.generation);
+        const Json offset = task.value("time_offset", Json(0));
+        if (!offset.is_number_integer() || offset.get<std::int64_t>() <= 0) return {};
+        by_run = fmt::format("its run had it forecast t+{}", offset.get<std::int64_t>());
+        taken_as = by_run;
+    }
+    return silent_forecast_note(path, taken_as) + '\n';
+}
+
 /// A network with the rows as it reads them, and what it gives.
 struct Answering {
     std::string name;
@@ -161,6 +178,8 @@ Answering answering(const CommandContext& context, const InferOptions& options,
         context.err << path
                     << " does not say how its rows are prepared: columns are read by position, as "
                        "they are\n";
+    // One that answers with others may be told by these.
+    if (!options.raw && options.ensemble.empty()) context.err << forecast_note(path, one.file);
     one.rows = read_rows(input, one.preparation);
     const std::int64_t steps = options.raw ? 1 : shown_steps(one.file, one.preparation);
     const std::vector<RowsAtOnce> parts =
@@ -229,7 +248,8 @@ void check_together(const Answering& first, const Answering& other) {
 }
 
 /// What networks answer together: numbers, or classes with their probabilities.
-AnswerTable answer_together(const InferOptions& options, const std::vector<Answering>& members) {
+AnswerTable answer_together(const CommandContext& context, const InferOptions& options,
+                            const std::vector<Answering>& members) {
     // One that says how far it forecasts names the answers.
     const auto telling = std::ranges::find_if(
         members, [](const Answering& member) { return member.preparation.ahead.has_value(); });
@@ -239,6 +259,13 @@ AnswerTable answer_together(const InferOptions& options, const std::vector<Answe
     for (const Answering& member : members) {
         // One that does not say goes with any: t+0 and t+5 must meet each other.
         for (const Answering& other : members) check_together(member, other);
+        if (!options.raw && !member.preparation.ahead)
+            context.err << (first.ahead.value_or(0) > 0
+                                ? silent_forecast_note(
+                                      member.name,
+                                      fmt::format("it is taken to answer for t+{}", *first.ahead)) +
+                                      '\n'
+                                : forecast_note(member.name, member.file));
         answers.push_back(answers_of(member.outputs, member.rows, member.preparation));
     }
     const bool classes = !first.classes.empty();
@@ -259,10 +286,8 @@ int infer_command(const CommandContext& context, const InferOptions& options) {
             refuse_input_as_output(options.output, {network, options.input});
     // Before the rows: standard input is not waited for where a network cannot be read.
     std::vector<distributed::NetworkFile> files;
-    for (const std::string& network : options.networks) {
+    for (const std::string& network : options.networks)
         files.push_back(distributed::read_to_answer(network));
-        distributed::require_network(files.back(), network);
-    }
     const CsvFile input =
         options.input == "-" ? CsvFile(std::cin, "standard input") : CsvFile(options.input);
     const auto backend = make_backend(
@@ -278,7 +303,7 @@ int infer_command(const CommandContext& context, const InferOptions& options) {
                       options.ensemble.empty()
                           ? answer_table(answers_of(first.outputs, first.rows, first.preparation),
                                          first.preparation)
-                          : answer_together(options, members),
+                          : answer_together(context, options, members),
                       input, first.rows, options.join);
     };
     if (options.output.empty()) {

@@ -140,7 +140,7 @@ void print_dna(std::ostream& out, const evolve::SpliceReport& report) {
 }  // namespace
 
 int inspect_command(const CommandContext& context, const InspectOptions& options) {
-    const distributed::NetworkFile file = distributed::read_to_answer(options.network);
+    const distributed::NetworkFile file = distributed::read_any(options.network);
     const Network network(file.genome.blueprint);
     if (options.json) {
         // Names of columns come from files and may be of any encoding.

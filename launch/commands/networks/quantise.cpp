@@ -107,6 +107,7 @@ int quantise_command(const CommandContext& context, const QuantiseOptions& optio
     if (!options.output.empty())
         refuse_input_as_output(options.output, {options.network, options.config});
     distributed::NetworkFile network = distributed::read_network(options.network);
+    distributed::require_network(network, options.network);
     const Dtype dtype = chosen_dtype("--dtype", options.dtype);
     const LayerFormats formats{
         .weights = dtype,

@@ -191,6 +191,28 @@ TEST(Config, RefusesMoreLayersThanAGridHas) {
     EXPECT_THAT(result.err, HasSubstr("(allowed: a list of 1 to 65537)"));
 }
 
+TEST(Config, IsValidWhereAnEpisodeOfItsProgramWorks) {
+    const TemporaryDirectory directory;
+    const auto validated = [&](const std::string& answer) {
+        directory.write(
+            "program.sh",
+            "read hello; echo '{\"protocol\": 1, \"observations\": 1, \"actions\": 1}'\n"
+            "read reset; " +
+                answer + "\nread step; exit 7\n");
+        return test::run({"validate", directory.write("external.json",
+                                                      R"({"task": {"type": "external",
+                                          "command": ["sh", "program.sh"], "steps": 1}})")});
+    };
+    const test::Result failed = validated("exit 7");
+    EXPECT_EQ(failed.code, 2) << failed.out;
+    EXPECT_THAT(failed.err, HasSubstr("when sh was tried once, the program is gone"));
+    const test::Result works = validated(
+        "echo '{\"observations\": [[1]]}'; read step; echo "
+        "'{\"observations\": [[1]], \"rewards\": [1], \"done\": [true]}'");
+    EXPECT_EQ(works.code, 0) << works.err;
+    EXPECT_THAT(works.out, HasSubstr("tried       an episode of 1 step"));
+}
+
 TEST(Config, ExtendsAnotherFileDeeply) {
     const TemporaryDirectory directory;
     directory.write("sub/base.json", R"({"task": {"type": "xor"}, "population": {"size": 9}})");
@@ -201,6 +223,36 @@ TEST(Config, ExtendsAnotherFileDeeply) {
     EXPECT_EQ(document.base_directory, directory.path());
     EXPECT_THAT(document.origins.of("population.size"), HasSubstr("sub/base.json"));
     EXPECT_THAT(document.origins.of("population.elite_fraction"), HasSubstr("own.json"));
+}
+
+TEST(Config, NullTakesAKeyAwayFromWhatIsExtended) {
+    const TemporaryDirectory directory;
+    directory.write("base.json", R"({"task": {"type": "xor"}, "population": {"size": 9},
+                                     "network": 3, "splice": {"rate": null}})");
+    directory.write("own.json", R"({"extends": "base.json", "population": {"size": null},
+        "run": {"name": "own", "stop": {"solved": null, "seconds": 5}}, "network": {"mode": null}})");
+    const ConfigDocument document = read_config(directory.path() / "own.json", {});
+    EXPECT_EQ(document.json->at("population").dump(), "{}");
+    EXPECT_EQ(document.json->at("run").dump(), R"({"name":"own","stop":{"seconds":5}})");
+    EXPECT_EQ(document.json->at("network").dump(), "{}");
+    EXPECT_THAT(document.origins.of("run.stop.seconds"), HasSubstr("own.json"));
+    EXPECT_THAT(document.origins.of("run.stop"), HasSubstr("own.json"));
+    EXPECT_THAT(document.origins.of("network"), HasSubstr("own.json"));
+    EXPECT_THAT(document.origins.of("task.type"), HasSubstr("base.json"));
+    // There is nothing that it could take away: it is a value.
+    EXPECT_TRUE(document.json->at("splice").at("rate").is_null());
+}
+
+TEST(Config, NullIsAValueForAnExternalProgram) {
+    const TemporaryDirectory directory;
+    directory.write("base.json", R"({"task": {"type": "external", "settings": {"a": 1, "b": 2}}})");
+    directory.write("own.json", R"({"extends": "base.json",
+        "task": {"settings": {"a": null, "c": {"d": null}}}})");
+    const Json task = read_config(directory.path() / "own.json", {}).json->at("task");
+    EXPECT_EQ(task.at("settings").dump(), R"({"a":null,"b":2,"c":{"d":null}})");
+    directory.write("none.json", R"({"extends": "base.json", "task": {"settings": null}})");
+    EXPECT_FALSE(
+        read_config(directory.path() / "none.json", {}).json->at("task").contains("settings"));
 }
 
 TEST(Config, OnlyAFileExtends) {

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cambrian/launch/config/network_reader.hpp"
 #include "cambrian/tests/launch/config/config_support.hpp"
 
 namespace cambrian::launch::config_tests {
@@ -99,6 +100,26 @@ TEST(Experiment, WrongIslandsAndStrategiesAreExplained) {
                 testing::HasSubstr("islands.overrides[1].mutation"));
 }
 
+TEST(Experiment, CandidatesAreOfATestThatIsAskedFor) {
+    const Json json = Json::parse(
+        R"({"task": {"type": "xor"}, "run": {"stop": {"candidates": 3, "generations": 9}}})");
+    EXPECT_EQ(experiment(json, {"run.stop.solved=true"}).stop.candidates, 3U);
+    for (const char* without : {"null", "false"})
+        EXPECT_THAT(failure<ConfigError>([&] {
+                        (void)experiment(json, {std::string("run.stop.solved=") + without});
+                    }),
+                    testing::HasSubstr("run.stop.candidates is set (run.stop.solved is not, so "
+                                       "nothing is tested) set both, or leave it out: "
+                                       "run.stop.candidates=null"));
+    // Networks of such a run can be read.
+    const ResolvedConfig config = resolved(json);
+    const auto tasks = evolve::standard_tasks();
+    EXPECT_EQ(make_experiment(config, Schema(), make_tasks(config, tasks),
+                              make_founder(config, *make_task(config, tasks)), Purpose::evaluate)
+                  .stop.generations,
+              9U);
+}
+
 TEST(Experiment, AMeshGetsLayersWhereTheyAreAskedFor) {
     const Json mesh = Json::parse(R"({"task": {"type": "cart_pole"}, "network": {"mode": "mesh",
         "layers": [{"type": "dense", "out": 4}, {"type": "dense"}],
@@ -112,14 +133,28 @@ TEST(Experiment, AMeshGetsLayersWhereTheyAreAskedFor) {
         EXPECT_EQ(made.variation.mutation.layer_insert_rate, 0.0F) << remedy;
         EXPECT_EQ(made.notes.size(), remedy == "0" ? 0U : 1U) << remedy;
     }
+    // An island that says "auto" has the rate that it has by default, not that of all.
+    const auto island = [&](const std::string& mode) {
+        return experiment(mesh, {"network.mode=" + mode, "mutation.layer_insert_rate=0.25",
+                                 "islands.count=2",
+                                 R"(islands.overrides=[{"mutation": {"layer_insert_rate": "auto"}},
+                                                       {}])"})
+            .variation.islands;
+    };
+    EXPECT_EQ(island("mesh")[0].mutation.layer_insert_rate, 0.0F);
+    EXPECT_EQ(island("mesh")[1].mutation.layer_insert_rate, 0.25F);
+    EXPECT_EQ(island("chain")[0].mutation.layer_insert_rate, 0.02F);
     const distributed::Experiment chain = experiment(mesh, {"network.mode=chain"});
     EXPECT_EQ(chain.variation.mutation.layer_insert_rate, 0.02F);
     EXPECT_TRUE(chain.notes.empty());
 }
 
 TEST(Experiment, GivesFieldsToNewLayers) {
-    const auto given = [](const std::string& layers) {
-        return experiment(minimal(), {"mutation.layers=" + layers}).variation.mutation.layers;
+    const auto given = [](const std::string& layers, const std::string& overrides = "[{}, {}]") {
+        return experiment(minimal(), {"mutation.layers=" + layers, "islands.count=2",
+                                      R"(mutation.layer_types=["multi_head_attention", "conv2d"])",
+                                      "islands.overrides=" + overrides})
+            .variation.mutation.layers;
     };
     EXPECT_TRUE(given("[]").empty());
     const std::vector<AnyLayer> layers = given(
@@ -129,6 +164,8 @@ TEST(Experiment, GivesFieldsToNewLayers) {
     EXPECT_EQ(std::get<Conv2d>(layers[1].variant()).kernel, AxisValues(5));
     EXPECT_THAT(failure<ConfigError>([&] { (void)given(R"([{"type": "conv2d", "kernels": 5}])"); }),
                 testing::HasSubstr("mutation.layers[0]"));
+    const std::string dropout = R"([{"type": "dropout", "rate": 0.25}])";
+    EXPECT_EQ(given(dropout).size(), 1U) << "in vain, which is told";
 }
 
 }  // namespace

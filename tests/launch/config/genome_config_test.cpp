@@ -213,11 +213,23 @@ TEST(GenomeConfig, KeepsGenotypesApartFromNetworks) {
     ASSERT_EQ(evolved.code, 0) << evolved.err;
     const std::string genotype = directory.file("run/best_genotype.cmb");
     for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
-             {"evaluate", genotype}, {"infer", genotype, "--input", "none.csv"}}) {
+             {"evaluate", genotype},
+             {"infer", genotype, "--input", "none.csv"},
+             {"generate", genotype, "--prompt", "a"},
+             {"check", genotype},
+             {"compare", genotype, genotype},
+             {"quantise", genotype, "--dtype", "int8"},
+             {"convert", genotype, directory.file("genotype.safetensors")}}) {
         const Result result = run(command);
         EXPECT_NE(result.code, 0);
         EXPECT_THAT(result.err, AllOf(HasSubstr("best_genotype.cmb is a genotype"),
                                       HasSubstr("give that network: the best.cmb")));
+    }
+    // Genes are compared as those of genotypes, answers as those of the networks.
+    EXPECT_EQ(run({"compare", genotype, genotype, "--measure", "history"}).code, 0);
+    for (const char* measure : {"history", "activation"}) {
+        const Result compared = run({"compare", directory.file("run"), "--measure", measure});
+        EXPECT_EQ(compared.code, 0) << measure << compared.err;
     }
     for (const std::string& initial : {genotype, directory.file("run")}) {
         const std::string setting = "network.initial=" + initial;

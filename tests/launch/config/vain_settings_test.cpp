@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cambrian/launch/config/training_reader.hpp"
 #include "cambrian/tests/launch/config/config_support.hpp"
 
 namespace cambrian::launch::config_tests {
@@ -104,6 +105,34 @@ TEST(Experiment, KeysThatNothingReadsAreTold) {
         EXPECT_TRUE(notes(read).empty()) << read.front();
 }
 
+TEST(Experiment, FieldsThatNoNewLayerHasAreTold) {
+    const auto notes = [](const std::string& layers, const std::string& overrides) {
+        return experiment(minimal(), {"mutation.layers=" + layers, "islands.count=2",
+                                      R"(mutation.layer_types=["multi_head_attention", "conv2d"])",
+                                      "islands.overrides=" + overrides})
+            .notes;
+    };
+    using testing::ElementsAre;
+    const std::string dropout = R"([{"type": "dropout", "rate": 0.25}])";
+    const std::string own = R"({"mutation": {"layers": )" + dropout + "}}";
+    const std::string none = R"({"mutation": {"layers": []}})";
+    EXPECT_THAT(notes(dropout, "[{}, {}]"),
+                ElementsAre("mutation.layers for dropout does nothing: mutation.layer_types does "
+                            "not name it"));
+    EXPECT_THAT(notes(R"([{"type": "dropout"}, {"type": "conv2d"}, {"type": "gru"}])", "[{}, {}]"),
+                ElementsAre("mutation.layers for dropout, gru does nothing: mutation.layer_types "
+                            "does not name them"));
+    EXPECT_THAT(notes("[]", "[" + own + ", {}]"),
+                ElementsAre("islands.overrides[0].mutation.layers for dropout does nothing: "
+                            "islands.overrides[0].mutation.layer_types does not name it"));
+    EXPECT_THAT(notes(R"([{"type": "conv2d"}])", "[" + none + ", " + none + "]"),
+                ElementsAre("mutation.layers does nothing: each island has its own"));
+    // Read on one island is read; a dense layer is in what makes attention the identity.
+    EXPECT_THAT(notes(dropout, R"([{"mutation": {"layer_types": ["dropout"]}}, {}])"),
+                ElementsAre());
+    EXPECT_THAT(notes(R"([{"type": "dense", "bias": false}])", "[{}, {}]"), ElementsAre());
+}
+
 TEST(Experiment, GenesThatNoLayerReadsAreTold) {
     const auto notes = [](const std::string& layer, const std::vector<std::string>& settings) {
         const Json json = Json::parse(R"({"task": {"type": "cart_pole"}, "network": {"layers": [)" +
@@ -126,6 +155,10 @@ TEST(Experiment, GenesThatNoLayerReadsAreTold) {
                             "network has \"continuous\": true"));
     EXPECT_THAT(notes(plastic, {"genome.plastic_rate=0.5", "genome.rule.power=1"}), ElementsAre());
     EXPECT_THAT(notes(continuous, {"genome.time_constant.perturb_rate=0.5"}), ElementsAre());
+    const std::string inside = R"({"type": "sequential", "layers": [
+        {"type": "neurons", "out": 3, "continuous": true}]}, )" +
+                               plain;
+    EXPECT_THAT(notes(inside, {"genome.time_constant.perturb_rate=0.5"}), ElementsAre());
     EXPECT_THAT(notes(plain, {"genome.delay_rate=0.5", "genome.largest_delay=3"}).size(), 2U);
     EXPECT_THAT(notes(plain, {"genome.activation_rate=0.5", "genome.aggregation_rate=0.5"}),
                 ElementsAre("genome.activation_rate does nothing: genome.activations has one entry",
@@ -171,6 +204,41 @@ TEST(Experiment, FoundersOfFilesHaveAllTheirConnections) {
                     "genome.initial_connection_rate does nothing: network.initial is set"));
     EXPECT_THAT(experiment(json, {R"(network.layers=[{"type": "neurons"}])"}).notes,
                 testing::ElementsAre());
+}
+
+TEST(TrainingConfig, KeysThatNothingReadsAreTold) {
+    const Json json = Json::parse(
+        R"({"task": {"type": "dataset", "source": {"type": "sine", "rows": 8}}, "training": {}})");
+    const auto notes = [&](const std::vector<std::string>& overrides) {
+        const Schema schema;
+        const ConfigDocument document =
+            document_from(json, "test.json", std::filesystem::current_path(), overrides);
+        const auto nothing = [](const std::string&) { return std::optional<std::string>(); };
+        return make_training(resolve_training(document, schema, nothing), schema,
+                             evolve::standard_tasks())
+            .notes;
+    };
+    using testing::ElementsAre;
+    const std::string change = "training.early_stop.least_change=0.1";
+    const std::string undecayed = R"(training.undecayed=["weight"])";
+    EXPECT_THAT(notes({change, undecayed, "task.rows_per_evaluation=4"}),
+                ElementsAre("training.early_stop.least_change does nothing: "
+                            "training.early_stop.patience is 0",
+                            "training.undecayed does nothing: training.optimizer.weight_decay is 0",
+                            "task.rows_per_evaluation does nothing: a training sees all rows in "
+                            "each epoch"));
+    const std::string inverses =
+        R"(training.targets={"inverse_learning_rate": 0.1, "inverse_noise": 0.1,
+                             "inverse_activation": "tanh"})";
+    const std::string vain = " does nothing: training.method is \"target_propagation\"";
+    EXPECT_THAT(notes({"training.method=target_propagation", inverses}),
+                ElementsAre("training.targets.inverse_learning_rate" + vain,
+                            "training.targets.inverse_noise" + vain,
+                            "training.targets.inverse_activation" + vain));
+    EXPECT_THAT(notes({"training.method=difference_target_propagation", inverses}), ElementsAre());
+    EXPECT_THAT(notes({change, "training.early_stop.patience=2", undecayed,
+                       R"(training.optimizer={"type": "adamw"})"}),
+                ElementsAre());
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cambrian/tests/launch/evaluation/evaluate_support.hpp"
 
@@ -54,6 +55,28 @@ TEST_F(Evaluate, GenesAreWeighedAsTheirRunDoes) {
     EXPECT_EQ(apart.code, 0) << apart.err;
     EXPECT_THAT(apart.out, testing::Not(HasSubstr("pairs 0.0000")));
     EXPECT_THAT(compared({weighed, unweighed}).err, HasSubstr("weighs genes otherwise"));
+}
+
+TEST_F(Evaluate, NetworksOfSeveralRunsHaveNamesOfTheirOwn) {
+    const std::string config = test::write_xor(directory_);
+    std::vector<std::string> runs;
+    for (const char* seed : {"1", "2"}) {
+        runs.push_back(directory_.file(std::string("seed-") + seed));
+        ASSERT_EQ(run({"evolve", config, "--quiet", "--set", "run.directory=" + runs.back(),
+                       "--set", std::string("run.seed=") + seed})
+                      .code,
+                  0);
+    }
+    const auto table = test::cells(run({"compare", runs[0], runs[1], "--csv", "-"}).out);
+    const std::set<std::string> names(table.at(0).begin(), table.at(0).end());
+    EXPECT_EQ(names.size(), table[0].size());
+    for (const std::string& place : runs)
+        EXPECT_THAT(table[0], testing::Contains(testing::StartsWith(place + ": birth ")));
+    // In quotes: a colon has a meaning there.
+    EXPECT_THAT(run({"compare", runs[0], runs[1], "--tree", "newick"}).out,
+                testing::AllOf(HasSubstr("'" + runs[0] + ": birth "),
+                               HasSubstr("'" + runs[1] + ": birth ")));
+    EXPECT_THAT(run({"compare", runs[0], "--csv", "-"}).out, testing::StartsWith("network,birth "));
 }
 
 TEST_F(Evaluate, TwoNetworksOfARunHaveOneDistance) {

@@ -201,9 +201,27 @@ TEST_F(TrainTable, ForecastsOfOtherRowsStayApart) {
     const std::string old = directory_.file("same/old.cmb");
     distributed::write_network(old, file);
     EXPECT_FALSE(distributed::read_network(old).preparation->ahead);
-    EXPECT_EQ(run({"evaluate", old, "--set", "task.time_offset=5"}).code, 0);
+    const std::string silent =
+        old + " does not say how many rows ahead it tells (an older version wrote it): ";
+    const std::string taken = silent + "it is taken to answer for t+5";
+    const Result evaluated = run({"evaluate", old, "--set", "task.time_offset=5"});
+    EXPECT_EQ(evaluated.code, 0) << evaluated.err;
+    EXPECT_THAT(evaluated.out, HasSubstr("warning: " + taken));
     const Result together = run({"infer", old, later, "--ensemble", "mean", "--input", rows});
     EXPECT_EQ(together.code, 0) << together.err;
+    EXPECT_THAT(together.err, HasSubstr(taken));
+    // Alone it is what its run was: t+0.
+    EXPECT_THAT(run({"infer", old, "--input", rows}).err, testing::Not(HasSubstr(silent)));
+    distributed::NetworkFile late = distributed::read_network(later);
+    late.preparation->ahead.reset();
+    distributed::write_network(old, late);
+    EXPECT_THAT(run({"infer", old, "--input", rows}).err,
+                HasSubstr(silent + "its run had it forecast t+5"));
+    late.identity_json.clear();
+    distributed::write_network(old, late);
+    EXPECT_THAT(run({"infer", old, "--input", rows}).err,
+                HasSubstr(silent + "its answers may be of later rows"));
+    distributed::write_network(old, file);
     EXPECT_THAT(together.out, testing::StartsWith("y(t+5)\n"));
     refused({"infer", old, same, later, "--ensemble", "mean", "--input", rows});
     const Result spliced = run({"splice", old, later, "-o", child});
