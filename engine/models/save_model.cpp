@@ -170,7 +170,7 @@ SavedModel save_model(const fs::path& folder, std::string_view family, const Net
     SavedModel saved = save_plain(folder, family, Network(std::move(blueprint)),
                                   evaluated_weights(network, weights), options);
     saved.notes.push_back(fmt::format(
-        "weights are the numbers that their codes of {} stand for: a folder has no number formats",
+        "weights are the numbers that their codes of {} stand for: no format of weights is kept",
         fmt::join(formats, ", ")));
     return saved;
 }

@@ -80,7 +80,7 @@ TEST_F(ModelFolder, HoldsTheNumbersThatCodesStandFor) {
             << family;
         EXPECT_NE(back.genome.weights, file.genome.weights) << family;
         EXPECT_EQ(back.genome.blueprint, file.genome.blueprint) << family;
-        EXPECT_THAT(said_, HasSubstr("codes of int4 stand for: a folder has no number formats"));
+        EXPECT_THAT(said_, HasSubstr("codes of int4 stand for: no format of weights is kept"));
         EXPECT_THAT((again(file, family), said_), Not(HasSubstr("number formats"))) << family;
     }
 }
