@@ -11,6 +11,11 @@
 
 namespace cambrian::evolve {
 
+/// Whether noise and fresh values on pieces reach a parameter: rules reach others, or nothing does.
+[[nodiscard]] inline bool varies_by_pieces(const ParameterSpec& parameter) {
+    return !parameter.buffer && !parameter.positive;
+}
+
 /// Elements of a weight vector from `at` on give way to others.
 struct WeightEdit {
     std::int64_t at = 0;

@@ -105,8 +105,8 @@ void set_positive_rules(ChildPlan& child) {
                    .power = child.draws.noise_power,
                    .mean = 1.0F,
                    .deviation = 0.0F,
-                   .least = least_time_constant,
-                   .largest = largest_time_constant};
+                   .least = min_time_constant,
+                   .largest = max_time_constant};
     child.rules.rules[fresh_rule] = rule;
     rule.noise_rate = 1.0F;
     child.rules.rules[noise_rule] = rule;
@@ -114,37 +114,24 @@ void set_positive_rules(ChildPlan& child) {
     child.rules.noise = child.draws.noise;
 }
 
-void vary_positive(ChildPlan& child, const GeneWeights& gene, bool noise) {
-    if ((!noise && child.draws.replace_rate == 0.0F) || is_plain(child, gene)) {
-        return;
-    }
-    std::int64_t first = gene.offset;
-    for (const ParameterSpec& parameter : gene_parameters(child.structure->blueprint(), gene)) {
-        const std::int64_t count = parameter.shape.elements();
-        if (parameter.positive && count > 0) {
-            child.rules.ranges.push_back({first, count, noise ? noise_rule : fresh_rule});
+/// Noise on a gene, if any, and the rules of what stays above 0 in it.
+void vary(ChildPlan& child, const GeneWeights& gene, bool noise) {
+    if (is_plain(child, gene)) {
+        for (WeightPiece& piece : child.range(gene.offset, gene.count)) {
+            piece.noise = noise;
         }
-        first += count;
-    }
-}
-
-bool varies_by_pieces(const ParameterSpec& parameter) {
-    return !parameter.buffer && !parameter.positive;
-}
-
-void add_noise(ChildPlan& child, const GeneWeights& gene) {
-    if (!is_plain(child, gene)) {
-        child.for_each_parameter(gene,
-                                 [](const ParameterSpec& parameter, std::span<WeightPiece> pieces) {
-                                     for (WeightPiece& piece : pieces) {
-                                         piece.noise = varies_by_pieces(parameter);
-                                     }
-                                 });
         return;
     }
-    for (WeightPiece& piece : child.range(gene.offset, gene.count)) {
-        piece.noise = true;
-    }
+    child.for_each_parameter(
+        gene, [&](const ParameterSpec& parameter, std::span<WeightPiece> pieces) {
+            for (WeightPiece& piece : pieces) {
+                piece.noise = noise && varies_by_pieces(parameter);
+            }
+            if (parameter.positive && !pieces.empty()) {
+                child.rules.ranges.push_back({pieces.front().to, parameter.shape.elements(),
+                                              noise ? noise_rule : fresh_rule});
+            }
+        });
 }
 
 void replace_some(ChildPlan& child, const GeneWeights& gene) {
@@ -264,10 +251,9 @@ void mutate_weights(RandomStream& rng, const MutationSettings& settings, ChildPl
     child.draws.replace_rate = settings.weight_replace_rate;
     for (const GeneWeights& gene : child.structure->genes()) {
         const bool noise = rng.chance(settings.weight_rate);
-        if (noise) {
-            add_noise(child, gene);
+        if (noise || settings.weight_replace_rate > 0.0F) {
+            vary(child, gene, noise);
         }
-        vary_positive(child, gene, noise);
     }
     if (settings.weight_replace_rate > 0.0F) {
         child.draws.replace = rng.field();

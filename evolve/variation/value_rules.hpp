@@ -12,8 +12,8 @@ namespace cambrian::evolve {
 
 /// What time constants of continuous neurons are limited to, as every step divides by them: noise
 /// that led through 0 would let a neuron run away from its value.
-inline constexpr float least_time_constant = 0.1F;
-inline constexpr float largest_time_constant = 100.0F;
+inline constexpr float min_time_constant = 0.1F;
+inline constexpr float max_time_constant = 100.0F;
 
 /// How values of one group differ from a parent's, one by one: some get noise, others start afresh
 /// at `mean` with noise of `deviation`. Those that differ are limited to [least, largest].

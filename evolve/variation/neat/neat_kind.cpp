@@ -107,7 +107,7 @@ void disturb_others(RandomStream& rng, ChildPlan& child, float power) {
         child.for_each_parameter(block, [&](const ParameterSpec& parameter,
                                             std::span<WeightPiece> pieces) {
             for (WeightPiece& piece : pieces) {
-                piece.noise = !parameter.buffer && !parameter.positive;
+                piece.noise = varies_by_pieces(parameter);
             }
             if (parameter.positive && !pieces.empty()) {
                 add_range(child, pieces.front().to, parameter.shape.elements(), time_constant_rule);
