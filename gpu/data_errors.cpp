@@ -40,6 +40,11 @@ void DataErrors::check() {
     }
 }
 
+void DataErrors::forget() {
+    for (const Copy& copy : copies_) forget(*copy.words);
+    copies_.clear();
+}
+
 void DataErrors::forget(StatusWords& words) {
     words.thrown_at = transfer_.device().last();
     transfer_.clear(words.memory);

@@ -29,7 +29,7 @@ namespace gpu {
 namespace {
 
 /// Follows the driver in a fingerprint: changes when bits change that fast math alone has.
-constexpr std::string_view fast_kernels = ", kernels 6";
+constexpr std::string_view fast_kernels = ", kernels 7";
 
 /// Without a limit of the user: what the device has, less what the driver keeps for itself.
 std::int64_t memory_limit(const VulkanOptions& options, const vulkan::DeviceLimits& limits) {
@@ -130,6 +130,7 @@ class VulkanBackend : public Backend {
                 .programs = transfer_.live().programs,
                 .allocations = heap_.driver_allocations()};
     }
+    void forget_errors() override { state_.errors.forget(); }
     void trim() override {
         device_.require_alive();
         trim_all();

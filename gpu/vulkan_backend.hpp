@@ -55,8 +55,8 @@ struct VulkanOptions {
 
 /// A GPU as backend. Throws DeviceError when the device is not there, lacks a feature or memory.
 /// Results of a run stay on the device; a data error (a gather out of range) is thrown by the run
-/// or the download that waits for it. A lost device is a DeviceError too, and so is every call
-/// after it.
+/// or the download that waits for it, unless it is forgotten before (Backend::forget_errors). A
+/// lost device is a DeviceError too, and so is every call after it.
 [[nodiscard]] std::unique_ptr<Backend> make_vulkan_backend(const VulkanOptions& options);
 
 /// Counts since the backend was made.

@@ -52,7 +52,8 @@ class Program {
     /// is taken, when the temporaries do not fit beside what is in use. Throws InputError for data
     /// errors (a gather out of range); some elements of the outputs are then those of this run and
     /// some are as they were, and so is what is updated in place: whoever wants to go on fills them
-    /// anew.
+    /// anew. Where runs are asynchronous a later call throws it: a run, or a download, at the
+    /// latest one of what the run has written.
     virtual void run(std::int64_t population, std::span<const Binding> inputs,
                      std::span<const Binding> outputs) = 0;
     /// Bytes of temporaries a run with that population needs beyond its bindings: exactly what it
@@ -152,6 +153,10 @@ class Backend {
     /// Waits for pending work and gives back what is held for speed alone: temporaries between runs
     /// and pooled memory. The next runs allocate it again.
     virtual void trim() {}
+    /// Data errors of runs so far that nobody was told of are thrown by no later call: for whoever
+    /// goes on after an exception, to whose runs they do not belong. What those runs have written
+    /// is not to be used.
+    virtual void forget_errors() {}
     /// What ran since the last call, most expensive first; empty unless the backend was made with
     /// a profile.
     [[nodiscard]] virtual std::vector<KernelTime> take_profile() { return {}; }
@@ -180,7 +185,7 @@ class Backend {
 /// Version of the arithmetic of every backend (ArithmeticFingerprint::build): changes whenever the
 /// bits of any op or random number change. One for all, since strict math promises equal bits on
 /// all of them.
-inline constexpr std::string_view arithmetic_version = "10";
+inline constexpr std::string_view arithmetic_version = "11";
 
 /// What two ranks, or a run and its resume, must have in common to compute equal bits: the whole
 /// fingerprint under fast math, only the version of the arithmetic under strict.

@@ -1,7 +1,6 @@
 #include "cambrian/engine/train/optimizer.hpp"
 
 #include <cstdint>
-#include <functional>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/elementary_f64.hpp"
@@ -63,26 +62,16 @@ UpdatedParameter run(const RmsProp& rms, const Step& step) {
     return {step.value - change, {variance}};
 }
 
-/// Elements that one chain of f32 adds up.
-constexpr std::int64_t summed_row = 4096;
-
-/// The sum of a term of each element. Terms are taken row by row: then none need be stored.
-template <class Term>
-Var sum_in_levels(Var x, const Term& term) {
-    const std::int64_t count = x.shape().elements();
-    if (count <= summed_row) return sum_all(term(x));
-    const Var flat = reshape(x, {count});
-    const std::int64_t rows = count / summed_row;
-    const std::int64_t whole = rows * summed_row;
-    std::vector<Var> sums{
-        reduce_sum(term(reshape(slice(flat, 0, 0, whole), {rows, summed_row})), -1)};
-    if (whole < count)
-        sums.push_back(reshape(sum_all(term(slice(flat, 0, whole, count - whole))), {1}));
-    return sum_in_levels(concat(sums, 0), std::identity());
-}
-
+/// Squares of many elements are taken in rows of one chain: then none need be stored.
 Var sum_of_squares(Var x) {
-    return sum_in_levels(x, [](Var elements) { return square(elements); });
+    const std::int64_t count = x.shape().elements();
+    if (count <= longest_chain) return sum_all(square(x));
+    const Var flat = reshape(x, {count});
+    const std::int64_t rows = count / short_chain;
+    const std::int64_t whole = rows * short_chain;
+    const Var sum = sum_all(square(reshape(slice(flat, 0, 0, whole), {rows, short_chain})));
+    if (whole == count) return sum;
+    return sum + sum_all(square(slice(flat, 0, whole, count - whole)));
 }
 
 std::size_t moments_of(const Sgd& sgd) {

@@ -112,8 +112,8 @@ struct ClippedGradients {
 };
 
 /// Scales all gradients of an individual by min(1, largest_norm / (norm + 1e-6)); without a largest
-/// norm they stay as they are. Squares are added in rows of 4096, then the sums of these, and so
-/// on: in one chain of f32 a long sum stops growing.
+/// norm they stay as they are. Squares are added up as by `sum_all`: in one chain of f32 a long sum
+/// stops growing.
 [[nodiscard]] ClippedGradients clip_norm(std::span<const Var> gradients,
                                          std::optional<double> largest_norm);
 

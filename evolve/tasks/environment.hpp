@@ -69,7 +69,7 @@ class Environment {
     /// rewards. Of a test that does not begin, see Solution::tests, it is asked, too.
     [[nodiscard]] virtual Var score(std::span<const Var>, Var returns) const { return returns; }
     /// The fitness of a network, rank 0, from the scores of its episodes: their mean. A quotient,
-    /// so that the mean of equal scores is each of them.
+    /// so that the mean of equal scores whose sum float32 holds is each of them.
     [[nodiscard]] virtual Var fitness(Var scores) const {
         return sum_all(scores) / constant(*scores.graph, static_cast<double>(scores.shape()[0]));
     }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,10 +77,13 @@ class Picture {
 /// An episode that can be seen.
 struct DrawnEpisode {
     double score = 0.0;
-    std::int64_t steps = 0;           ///< Of the whole episode.
+    std::int64_t steps = 0;           ///< Of the whole episode, as it is drawn.
     std::int64_t number = 0;          ///< Which one it is, from 0,
     std::int64_t episodes = 1;        ///< of so many.
     std::vector<Picture> pictures{};  ///< Of the start and after each of its first steps.
+    /// Of the steps and pictures, where these were computed apart from the score: in fast math
+    /// families of programs round differently.
+    std::optional<double> drawn_score{};
 };
 
 }  // namespace cambrian::evolve

@@ -7,32 +7,11 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/graph/graph_equality.hpp"
-#include "cambrian/evolve/tasks/environment.hpp"
 
 namespace cambrian::launch {
 namespace {
 
 using evolve::Phase;
-
-/// The environment that makes a fitness of all samples of a phase; null where none does: a task
-/// that runs no environment, a test in others.
-const evolve::Environment* judge_of(const evolve::Task& task, Phase phase) {
-    const evolve::Environment* environment = evolve::environment_of(task);
-    if (environment == nullptr || phase != Phase::champion) return environment;
-    const std::optional<evolve::Solution> solution = environment->solution();
-    return !solution || solution->tests.empty() ? environment : nullptr;
-}
-
-/// Whether an environment makes the mean of so many scores.
-bool takes_mean(const evolve::Environment& judge, std::size_t scores) {
-    Graph own;
-    Graph mean;
-    const Shape shape{static_cast<std::int64_t>(scores)};
-    own.output(judge.fitness(own.input("scores", ValueType::real, shape)));
-    mean.output(judge.evolve::Environment::fitness(mean.input("scores", ValueType::real, shape)));
-    return same_graph(own, mean);
-}
 
 /// Where weights of votes are measured: not on the rows that are judged, where there are others.
 Phase weighing_phase(const EvaluationSetting& setting) {
@@ -116,19 +95,9 @@ NetworkEvaluation::NetworkEvaluation(Backend& backend, const EvaluationSetting& 
     for (const SourceNetwork& network : networks) genomes_.push_back(&network.file.genome);
 }
 
-std::vector<evolve::Evaluation> NetworkEvaluation::fitness(bool episodes) const {
+std::vector<evolve::Evaluation> NetworkEvaluation::fitness() const {
     evolve::Evaluator evaluator(backend_, *setting_.task, setting_.experiment.seed, family_);
-    std::vector<evolve::Evaluation> all =
-        evaluator.evaluate(genomes_, {setting_.phase, unseen_round});
-    // A mean is summed up in 32 bits, as every run has it: too few for many episodes. What else an
-    // environment makes of scores may hang on those very bits.
-    const evolve::Environment* judge =
-        episodes ? judge_of(*setting_.task, setting_.phase) : nullptr;
-    for (evolve::Evaluation& one : all)
-        if (judge != nullptr && one.status == evolve::Status::ok &&
-            takes_mean(*judge, one.per_sample.size()))
-            one.fitness = evolve::mean_value(one.per_sample);
-    return all;
+    return evaluator.evaluate(genomes_, {setting_.phase, unseen_round});
 }
 
 std::optional<double> NetworkEvaluation::accuracy(std::size_t network) const {
@@ -150,7 +119,7 @@ EvaluationTable evaluation_table(const EvaluateOptions& options,
     EvaluationTable table{.task = std::string(setting.task->type()),
                           .phase = std::string(evolve::name(setting.phase)),
                           .loss = setting.task->signature().loss};
-    const std::vector<evolve::Evaluation> all = evaluation.fitness(options.episodes > 0);
+    const std::vector<evolve::Evaluation> all = evaluation.fitness();
     for (std::size_t i = 0; i < all.size(); ++i)
         table.networks.push_back({evaluation.networks()[i].name, all[i]});
     const auto valid = [&](std::size_t i) { return all[i].status == evolve::Status::ok; };

@@ -33,9 +33,8 @@ class NetworkEvaluation {
     NetworkEvaluation(Backend& backend, const EvaluationSetting& setting,
                       const std::vector<SourceNetwork>& networks);
 
-    /// @param episodes whether so many are asked for that the mean of their scores is that in 64
-    ///     bits.
-    [[nodiscard]] std::vector<evolve::Evaluation> fitness(bool episodes) const;
+    /// On draws that no run has seen.
+    [[nodiscard]] std::vector<evolve::Evaluation> fitness() const;
     /// Of one network, as the task counts right answers.
     [[nodiscard]] std::optional<double> accuracy(std::size_t network) const;
     /// The labelled rows of a phase; null: the task has none.

@@ -442,7 +442,7 @@ TEST(Threads, AreCountedOverTheRanksOfAHost) {
 }
 
 TEST(EvaluateEpisodes, AMeanOfVeryManyEpisodesIsTheirs) {
-    // Every episode lasts all of its 500 steps; their sum in 32 bits came to a mean of 498.7.
+    // Every episode lasts all of its 500 steps; one chain in 32 bits came to a mean of 498.7.
     const TemporaryDirectory directory;
     const std::string config = directory.write(
         "poles.json", R"({"run": {"seed": 1, "directory": ")" + directory.file("run") +

@@ -1,5 +1,7 @@
 #include "cambrian/engine/graph/builders/reduce.hpp"
 
+#include "cambrian/engine/graph/builders/movement.hpp"
+
 namespace cambrian {
 namespace {
 
@@ -16,6 +18,19 @@ Var along(Op op, Var x, int axis, bool keep, Where where) {
 Var reversed(Var x, Where where) {
     if (x.info().type == ValueType::real) return -Operand(x, where);
     return Operand(constant(*x.graph, -1.0, ValueType::integer), where) - x;
+}
+
+/// Sums of rows [rows, length] in chains, then of the sums of these: [rows].
+Var sum_in_chains(Var x, Where where) {
+    const std::int64_t rows = x.shape()[0];
+    while (x.shape()[1] > longest_chain) {
+        const std::int64_t length = x.shape()[1];
+        const std::int64_t chains = (length + short_chain - 1) / short_chain;
+        const std::int64_t missing = chains * short_chain - length;
+        const Var whole = missing > 0 ? pad(x, 1, 0, missing, where) : x;
+        x = reduce_sum(reshape(whole, {rows, chains, short_chain}, where), 2, false, where);
+    }
+    return reduce_sum(x, 1, false, where);
 }
 
 }  // namespace
@@ -39,13 +54,43 @@ Var reduce_mean(Var x, int axis, bool keep, Where where) {
 }
 
 Var sum_all(Var x, Where where) {
-    while (x.rank() > 0) x = reduce_sum(x, -1, false, where);
+    while (x.rank() > 0) {
+        const Shape shape = x.shape();
+        const std::int64_t length = shape[-1];
+        if (length <= longest_chain) {
+            x = reduce_sum(x, -1, false, where);
+            continue;
+        }
+        const Var rows = reshape(x, {shape.elements() / length, length}, where);
+        const Shape others(shape.extents().first(static_cast<std::size_t>(shape.rank() - 1)));
+        x = reshape(sum_in_chains(rows, where), others, where);
+    }
     return x;
 }
 
 Var mean_all(Var x, Where where) {
     const auto count = static_cast<double>(x.shape().elements());
     return Operand(sum_all(x, where), where) * (1.0 / count);
+}
+
+Var sum_first(Var x, Where where) {
+    if (x.shape()[0] <= longest_chain) return reduce_sum(x, 0, false, where);
+    const Shape others(x.shape().extents().subspan(1));
+    x = reshape(x, {x.shape()[0], others.elements()}, where);
+    std::vector<Var> rests;  // What whole chains leave over.
+    while (x.shape()[0] > longest_chain) {
+        const std::int64_t length = x.shape()[0];
+        const std::int64_t chains = length / short_chain;
+        const std::int64_t whole = chains * short_chain;
+        if (whole < length)
+            rests.push_back(reduce_sum(slice(x, 0, whole, length - whole, where), 0, false, where));
+        const Var rows = slice(x, 0, 0, whole, where);
+        x = reduce_sum(reshape(rows, {chains, short_chain, others.elements()}, where), 1, false,
+                       where);
+    }
+    Var sum = reduce_sum(x, 0, false, where);
+    for (const Var rest : rests) sum = Operand(sum, where) + rest;
+    return reshape(sum, others, where);
 }
 
 Var reduce_min(Var x, int axis, bool keep, Where where) {

@@ -19,9 +19,17 @@ Var argmin(Var x, int axis, Where where = Where::current());
 Var reduce_any(Var x, int axis, bool keep = false, Where where = Where::current());
 /// Of booleans: whether none of them is false; true when there is none.
 Var reduce_all(Var x, int axis, bool keep = false, Where where = Where::current());
-/// Sum of every element, rank 0. Reduces the last axis first.
+/// Elements that `sum_all` adds up one after another at most: beside the sum of many in float32 the
+/// next one is lost. So few are one reduction, which is fused with what computes them.
+inline constexpr std::int64_t longest_chain = 1024;
+/// Elements of each chain where there are more.
+inline constexpr std::int64_t short_chain = 64;
+/// Sum of every element, rank 0: along each axis, the last one first, an axis of more than
+/// `longest_chain` elements in chains of `short_chain`, whose sums are added up in the same way.
 Var sum_all(Var x, Where where = Where::current());
 Var mean_all(Var x, Where where = Where::current());
+/// Sum along the first axis, in chains as `sum_all` has them where it is long.
+Var sum_first(Var x, Where where = Where::current());
 
 /// Running sums along an axis, in order: element i is the sum of elements 0 to i, exclusive of
 /// those before i (0 for the first). Reverse: of elements i to the last, added from the last one.

@@ -93,7 +93,15 @@ Found same_type(const IdentitySite& site) {
     return std::nullopt;
 }
 
+/// The number that is every element of what moves, in every element of the result.
+Found repeated(const IdentitySite& site) {
+    const Found number = operand_of(site.operands[0], Op::broadcast);
+    if (!number || number->rank() > 0) return std::nullopt;
+    return broadcast_to(site, *number, site.result.shape);
+}
+
 Found reshape(const IdentitySite& site) {
+    if (const Found number = repeated(site)) return number;
     const Found inner = operand_of(site.operands[0], Op::reshape);
     if (!inner && site.operands[0].shape() != site.result.shape) return std::nullopt;
     return reshaped(site, inner.value_or(site.operands[0]), site.result.shape);
@@ -143,6 +151,7 @@ Found slice_of_part(const IdentitySite& site, SliceAttribute part) {
 Found slice(const IdentitySite& site) {
     Var operand = site.operands[0];
     if (operand.shape() == site.result.shape) return operand;
+    if (const Found number = repeated(site)) return number;
     SliceAttribute part = attribute<SliceAttribute>(site.node.attributes);
     if (const Found found = slice_of_part(site, part)) return found;
     const Found inner = operand_of(operand, Op::slice);

@@ -25,8 +25,7 @@ struct Interval {
     bool needed = false;
 };
 
-/// Lifetimes of all values. The readers of an alias count for the value it shares elements with;
-/// `filled` says which values are written straight into an output binding.
+/// Lifetimes of all values. The readers of an alias count for the value it shares elements with.
 struct Liveness {
     std::vector<ValueId> roots;  ///< The value whose elements a value shares; itself for most.
     std::vector<std::int64_t> offsets;  ///< Of a value in its root.

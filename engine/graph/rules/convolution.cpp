@@ -179,7 +179,7 @@ void conv(GradientContext& c) {
     if (c.wants(1)) c.accumulate(1, form.weight_adjoint(c.operand(0), g));
     if (form.conv.bias && c.wants(2)) {
         const Var sums = cambrian::reduce_sum(form.rows(g), -1);
-        c.accumulate(2, cambrian::reshape(cambrian::reduce_sum(sums, 0), {form.outputs}));
+        c.accumulate(2, cambrian::reshape(sum_first(sums), {form.outputs}));
     }
 }
 

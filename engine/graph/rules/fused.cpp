@@ -116,6 +116,9 @@ void check_interpret(const InterpretAttribute& interpret, const OperandInfos& op
         reject(
             "rows " + rows.text() + " and state " + state.text() + " differ before their last axis",
             "pass as many states as rows");
+    if (rows[-1] < 1 || state[-1] < 1)
+        reject("rows " + rows.text() + " or state " + state.text() + " have an empty last axis",
+               "pass one word of state for each row where a network has none");
     if (interpret.outputs < 1 || interpret.memory < rows[-1] || interpret.weights < 1)
         reject("the outputs, the memory or the weights are too few",
                "take them from the capacity of the bytecode");

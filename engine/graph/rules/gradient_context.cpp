@@ -17,7 +17,7 @@ Var sum_to_shape(Var gradient, const Shape& shape) {
         std::vector<std::int64_t> folded(extents.begin() + static_cast<std::ptrdiff_t>(extra) - 1,
                                          extents.end());
         folded[0] = Shape(extents.first(extra)).elements();
-        gradient = reduce_sum(reshape(gradient, Shape(std::span<const std::int64_t>(folded))), 0);
+        gradient = sum_first(reshape(gradient, Shape(std::span<const std::int64_t>(folded))));
     }
     for (int axis = 0; axis < gradient.rank(); ++axis)
         if (shape.rank() == gradient.rank() && shape[axis] == 1 && gradient.shape()[axis] != 1)

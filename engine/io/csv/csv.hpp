@@ -17,7 +17,7 @@ namespace cambrian {
 /// What to do with a missing cell: empty, "nan", "na", "n/a", "null" or "?" in any case.
 enum class MissingValues : std::uint8_t {
     error,     ///< Refuse the file.
-    drop,      ///< Leave the row out; the rows around it become neighbours.
+    drop,      ///< Leave the row out; NumberTable::place counts it: a gap is no step of time.
     previous,  ///< Repeat the column's value of the row before; the first row must be complete.
     mean,      ///< An input stands for the mean of its column in the rows that train, whose
                ///< computation is the reader's user's; a row without a target is left out.

@@ -27,9 +27,9 @@ Var statistics_of(Var value) {
     const Var finite = is_finite(all);
     Graph& graph = *value.graph;
     const Var zero = constant(graph, 0.0);
-    const auto count = [&](Var flags) { return reduce_sum(cast(flags, ValueType::real), 0); };
+    const auto count = [&](Var flags) { return sum_all(cast(flags, ValueType::real)); };
     const std::array<Var, statistics> parts{
-        reduce_sum(select(finite, all, zero), 0),
+        sum_all(select(finite, all, zero)),
         reduce_max(select(finite, all, constant(graph, -largest)), 0),
         -reduce_max(select(finite, -all, constant(graph, -largest)), 0),
         count(less(active_above, abs(all))),

@@ -1,6 +1,5 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/evolve/tasks/labelled_rows.hpp"
-#include "cambrian/evolve/tasks/objectives.hpp"
 #include "cambrian/evolve/tasks/samples/samples.hpp"
 
 namespace cambrian::evolve {
@@ -65,9 +64,9 @@ Objective BitsTask::build(const ObjectiveContext& context, Phase phase) const {
     const std::int64_t elements = targets.shape().elements();
     const std::int64_t answers = elements / targets.shape()[-1];
 
-    const Var errors = sum_in_runs(square(targets - clamp(outputs, 0.0, 1.0)));
+    const Var errors = sum_all(reshape(square(targets - clamp(outputs, 0.0, 1.0)), {elements}));
     const Var right = reduce_all(equal(less(0.5, outputs), less(0.5, targets)), -1);
-    const Var count = sum_in_runs(cast(right, ValueType::real));
+    const Var count = sum_all(cast(right, ValueType::real));
     // A quotient, for the share of all of them is exactly 1.
     const Var all = constant(context.graph, static_cast<double>(answers));
     const Var accuracy = count / all;

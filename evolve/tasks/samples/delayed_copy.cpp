@@ -42,9 +42,7 @@ struct DelayedCopySettings {
         Field{"test_sequences", &DelayedCopySettings::test_sequences, count_or_none,
               "Others for the end."},
         Field{"seed", &DelayedCopySettings::seed, "Of the random bits."},
-        Field{"validation", &DelayedCopySettings::validation,
-              "How the best individual is judged on sequences "
-              "that training does not see."},
+        Field{"validation", &DelayedCopySettings::validation, validation_meaning},
     };
 };
 

@@ -19,7 +19,8 @@ constexpr std::span<const std::string_view> choice_names(MackeyGlassHistory) {
     return mackey_glass_history_names;
 }
 
-struct MackeyGlassSettings {
+struct MackeyGlassSettings : SeriesSettings {
+    MackeyGlassSettings() : SeriesSettings{.train_steps = 500, .test_steps = 500} {}
     MackeyGlassMethod method = MackeyGlassMethod::rk4;
     std::int64_t steps_per_unit = 10;
     MackeyGlassHistory history = MackeyGlassHistory::zero;
@@ -28,14 +29,8 @@ struct MackeyGlassSettings {
     std::vector<std::int64_t> lags{18, 12, 6, 0};
     std::int64_t horizon = 6;
     bool squash = false;
-    std::int64_t washout = 0;
-    std::int64_t train_steps = 500;
-    std::int64_t validation_steps = 0;
-    std::int64_t test_steps = 500;
-    ValidationSettings validation{};
 
-    static constexpr FieldRange steps_or_none{0.0, 1e5};
-    static constexpr auto fields = FieldTable{
+    static constexpr auto fields = series_fields<MackeyGlassSettings>(
         Field{"method", &MackeyGlassSettings::method,
               "How dx/dt = 0.2 x(t-17) / (1 + x(t-17)^10) - 0.1 x(t) is integrated. rk4: the "
               "delayed value is interpolated at half steps; rk4_held: it stands still within a "
@@ -51,18 +46,7 @@ struct MackeyGlassSettings {
               "Inputs: x(t - lag) of each."},
         Field{"horizon", &MackeyGlassSettings::horizon, FieldRange{1.0, 1e5},
               "What is predicted: x(t + horizon)."},
-        Field{"squash", &MackeyGlassSettings::squash, "tanh(x - 1) in place of x."},
-        Field{"washout", &MackeyGlassSettings::washout, steps_or_none,
-              "Steps at the start of each part that are not scored, for networks with a memory."},
-        Field{"train_steps", &MackeyGlassSettings::train_steps, FieldRange{2.0, 1e5},
-              "Scored steps of training. The parts follow one another in one series."},
-        Field{"validation_steps", &MackeyGlassSettings::validation_steps, steps_or_none,
-              "Of validation."},
-        Field{"test_steps", &MackeyGlassSettings::test_steps, steps_or_none, "Of the end."},
-        Field{"validation", &MackeyGlassSettings::validation,
-              "How the best individual is judged on sequences "
-              "that training does not see."},
-    };
+        Field{"squash", &MackeyGlassSettings::squash, "tanh(x - 1) in place of x."});
 };
 
 double mackey_glass_slope(double x, double delayed) {
@@ -148,14 +132,12 @@ SeriesPart mackey_glass_part(const MackeyGlassSettings& settings, std::span<cons
 
 std::unique_ptr<Task> make_mackey_glass(const MackeyGlassSettings& settings) {
     check_lags(settings);
-    const SeriesLengths lengths{settings.washout, settings.train_steps, settings.validation_steps,
-                                settings.test_steps};
-    check_steps(settings, lengths.total());
+    check_steps(settings, settings.total());
     const std::vector<double> series =
-        mackey_glass_samples(settings, settings.discard + lengths.total() + settings.horizon);
+        mackey_glass_samples(settings, settings.discard + settings.total() + settings.horizon);
     std::vector<SeriesPart> parts;
     std::int64_t start = settings.discard;
-    for (const std::int64_t steps : lengths.parts()) {
+    for (const std::int64_t steps : settings.parts()) {
         parts.push_back(steps == 0 ? SeriesPart{}
                                    : mackey_glass_part(settings, series, start, steps));
         start += steps;

@@ -10,28 +10,14 @@ namespace {
 
 constexpr std::size_t narma_order = 10;
 
-struct Narma10Settings {
-    std::int64_t washout = 100;
-    std::int64_t train_steps = 1000;
-    std::int64_t validation_steps = 500;
-    std::int64_t test_steps = 500;
+struct Narma10Settings : SeriesSettings {
+    Narma10Settings()
+        : SeriesSettings{
+              .washout = 100, .train_steps = 1000, .validation_steps = 500, .test_steps = 500} {}
     std::uint64_t seed = 1;
-    ValidationSettings validation{};
 
-    static constexpr FieldRange steps_or_none{0.0, 1e5};
-    static constexpr auto fields = FieldTable{
-        Field{"washout", &Narma10Settings::washout, steps_or_none,
-              "Steps at the start of each part that are not scored."},
-        Field{"train_steps", &Narma10Settings::train_steps, FieldRange{2.0, 1e5},
-              "Scored steps of training. The parts follow one another in one series."},
-        Field{"validation_steps", &Narma10Settings::validation_steps, steps_or_none,
-              "Of validation."},
-        Field{"test_steps", &Narma10Settings::test_steps, steps_or_none, "Of the end."},
-        Field{"seed", &Narma10Settings::seed, "Of the random inputs."},
-        Field{"validation", &Narma10Settings::validation,
-              "How the best individual is judged on sequences "
-              "that training does not see."},
-    };
+    static constexpr auto fields = series_fields<Narma10Settings>(
+        Field{"seed", &Narma10Settings::seed, "Of the random inputs."});
 };
 
 /// Inputs from 0 to 0.5 and the series they drive. Some inputs make it grow without end: others
@@ -61,13 +47,11 @@ DrivenSeries draw_narma10(std::uint64_t seed, std::int64_t steps) {
 }
 
 std::unique_ptr<Task> make_narma10(const Narma10Settings& settings) {
-    const SeriesLengths lengths{settings.washout, settings.train_steps, settings.validation_steps,
-                                settings.test_steps};
-    const DrivenSeries series = draw_narma10(settings.seed, lengths.total());
+    const DrivenSeries series = draw_narma10(settings.seed, settings.total());
     std::vector<SeriesPart> parts;
     auto input = series.inputs.begin();
     auto target = series.values.begin() + 1;
-    for (const std::int64_t steps : lengths.parts()) {
+    for (const std::int64_t steps : settings.parts()) {
         SeriesPart& part = parts.emplace_back();
         if (steps == 0) continue;
         part.samples.inputs = Tensor(ValueType::real, Shape{1, steps, 1}, {input, input + steps});

@@ -46,16 +46,42 @@ struct SeriesPart {
 [[nodiscard]] std::unique_ptr<Task> make_series_task(std::string type,
                                                      std::vector<SeriesPart> parts);
 
-/// How much of a series each part scores; every part begins with a washout of its own.
-struct SeriesLengths {
-    std::int64_t washout;
-    std::int64_t train;
-    std::int64_t validation;
-    std::int64_t test;
+inline constexpr std::string_view validation_meaning =
+    "How the best individual is judged on sequences that training does not see.";
 
-    /// Steps of each part that has any, one after another.
+/// What settings of a series derive from: how much of it each part scores. Every part begins with a
+/// washout of its own.
+struct SeriesSettings {
+    std::int64_t washout = 0;
+    std::int64_t train_steps = 0;
+    std::int64_t validation_steps = 0;
+    std::int64_t test_steps = 0;
+    ValidationSettings validation{};
+
+    /// Steps of each part, one part after another; 0 where it scores none.
     [[nodiscard]] std::vector<std::int64_t> parts() const;
     [[nodiscard]] std::int64_t total() const;
+
+    static constexpr FieldRange steps_or_none{0.0, 1e5};
+    /// The table of the settings that derive from it.
+    /// @param own rows that the series has beside these.
+    template <class Settings, class... Own>
+    [[nodiscard]] static constexpr auto series_fields(Own... own) {
+        using Steps = Field<Settings, std::int64_t>;
+        return FieldTable{
+            own...,
+            Steps{"washout", &SeriesSettings::washout, steps_or_none,
+                  "Steps at the start of each part that are not scored, for networks with a "
+                  "memory."},
+            Steps{"train_steps", &SeriesSettings::train_steps, FieldRange{2.0, 1e5},
+                  "Scored steps of training. The parts follow one another in one series."},
+            Steps{"validation_steps", &SeriesSettings::validation_steps, steps_or_none,
+                  "Of validation."},
+            Steps{"test_steps", &SeriesSettings::test_steps, steps_or_none, "Of the end."},
+            Field<Settings, ValidationSettings>{"validation", &SeriesSettings::validation,
+                                                validation_meaning},
+        };
+    }
 };
 
 /// The task type that reads `Settings` and makes a task from them.

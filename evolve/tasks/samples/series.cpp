@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <numeric>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/evolve/tasks/objectives.hpp"
 #include "cambrian/evolve/tasks/samples/samples.hpp"
 
 namespace cambrian::evolve {
@@ -15,11 +15,17 @@ double mean_value(std::span<const double> values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-double mean_square(std::span<const double> answers, std::span<const double> targets) {
+/// Of targets less what `answer` gives at the place of each.
+template <class Answer>
+double mean_square(std::span<const double> targets, const Answer& answer) {
     double total = 0.0;
     for (std::size_t i = 0; i < targets.size(); ++i)
-        total += (targets[i] - answers[i]) * (targets[i] - answers[i]);
+        total += (targets[i] - answer(i)) * (targets[i] - answer(i));
     return total / static_cast<double>(targets.size());
+}
+
+double mean_square_around(double center, std::span<const double> targets) {
+    return mean_square(targets, [=](std::size_t) { return center; });
 }
 
 class SeriesTask final : public Task {
@@ -41,30 +47,34 @@ class SeriesTask final : public Task {
     std::vector<Baseline> baselines(Phase phase) const override;
 
   private:
-    [[nodiscard]] const SeriesPart& part(Phase phase) const {
-        return parts_[phase == Phase::validation ? 1 : phase == Phase::test ? 2 : 0];
+    [[nodiscard]] static std::size_t index(Phase phase) {
+        return phase == Phase::validation ? 1 : phase == Phase::test ? 2 : 0;
     }
+    [[nodiscard]] const SeriesPart& part(Phase phase) const { return parts_[index(phase)]; }
     [[nodiscard]] bool has(Phase phase) const { return part(phase).samples.rows() > 0; }
-    /// Of the targets of a part, around their mean.
-    [[nodiscard]] double variance(Phase phase) const {
-        const std::vector<double>& targets = part(phase).samples.targets.elements;
-        const std::vector<double> means(targets.size(), mean_value(targets));
-        return mean_square(means, targets);
-    }
+    [[nodiscard]] double variance(Phase phase) const { return variances_[index(phase)]; }
 
     std::string type_;
     std::vector<SeriesPart> parts_;
+    double train_mean_ = 0.0;            ///< Of the targets.
+    std::array<double, 3> variances_{};  ///< Of the targets of each part, around their own mean.
 };
 
 SeriesTask::SeriesTask(std::string type, std::vector<SeriesPart> parts)
     : type_(std::move(type)), parts_(std::move(parts)) {
     CAMBRIAN_ASSERT(parts_.size() == 3 && has(Phase::train));
-    for (const Phase phase : {Phase::train, Phase::validation, Phase::test})
-        if (has(phase) && !(variance(phase) > 0.0))
+    train_mean_ = mean_value(part(Phase::train).samples.targets.elements);
+    for (const Phase phase : {Phase::train, Phase::validation, Phase::test}) {
+        if (!has(phase)) continue;
+        const std::vector<double>& targets = part(phase).samples.targets.elements;
+        double& variance = variances_[index(phase)];
+        variance = mean_square_around(mean_value(targets), targets);
+        if (!(variance > 0.0))
             throw ConfigError(fmt::format(
                 "task.{}_steps is {} (all their targets are equal, so that no error can be "
                 "measured by their variance) use more steps, or a longer washout",
-                name(phase), part(phase).samples.targets.shape[1]));
+                name(phase), targets.size()));
+    }
 }
 
 Objective SeriesTask::build(const ObjectiveContext& context, Phase phase) const {
@@ -73,7 +83,7 @@ Objective SeriesTask::build(const ObjectiveContext& context, Phase phase) const 
     const std::int64_t steps = targets.shape()[1];
     const Var scored = slice(outputs, 1, outputs.shape()[1] - steps, steps);
     const double per_step = 1.0 / (static_cast<double>(steps) * variance(phase));
-    return {.fitness = -sqrt(sum_in_runs(square(targets - scored)) * per_step),
+    return {.fitness = -sqrt(sum_all(square(targets - scored)) * per_step),
             .env_steps = {},
             .per_sample = {}};
 }
@@ -81,14 +91,12 @@ Objective SeriesTask::build(const ObjectiveContext& context, Phase phase) const 
 std::vector<Task::Baseline> SeriesTask::baselines(Phase phase) const {
     if (!has(phase)) return {};
     const std::vector<double>& targets = part(phase).samples.targets.elements;
-    const auto nrmse = [&](std::span<const double> answers) {
-        return std::sqrt(mean_square(answers, targets) / variance(phase));
-    };
-    const double mean = mean_value(part(Phase::train).samples.targets.elements);
-    std::vector<Baseline> result{
-        {"mean (NRMSE)", nrmse(std::vector<double>(targets.size(), mean))}};
-    if (!part(phase).current.empty())
-        result.push_back({"persistence (NRMSE)", nrmse(part(phase).current)});
+    const std::vector<double>& current = part(phase).current;
+    const auto nrmse = [&](double error) { return std::sqrt(error / variance(phase)); };
+    std::vector<Baseline> result{{"mean (NRMSE)", nrmse(mean_square_around(train_mean_, targets))}};
+    if (!current.empty())
+        result.push_back({"persistence (NRMSE)",
+                          nrmse(mean_square(targets, [&](std::size_t i) { return current[i]; }))});
     return result;
 }
 
@@ -98,14 +106,14 @@ std::unique_ptr<Task> make_series_task(std::string type, std::vector<SeriesPart>
     return std::make_unique<SeriesTask>(std::move(type), std::move(parts));
 }
 
-std::vector<std::int64_t> SeriesLengths::parts() const {
+std::vector<std::int64_t> SeriesSettings::parts() const {
     std::vector<std::int64_t> result;
-    for (const std::int64_t scored : {train, validation, test})
+    for (const std::int64_t scored : {train_steps, validation_steps, test_steps})
         result.push_back(scored == 0 ? 0 : washout + scored);
     return result;
 }
 
-std::int64_t SeriesLengths::total() const {
+std::int64_t SeriesSettings::total() const {
     const std::vector<std::int64_t> steps = parts();
     return std::accumulate(steps.begin(), steps.end(), std::int64_t{0});
 }

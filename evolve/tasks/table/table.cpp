@@ -11,7 +11,6 @@
 #include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/core/once.hpp"
 #include "cambrian/evolve/tasks/labelled_rows.hpp"
-#include "cambrian/evolve/tasks/objectives.hpp"
 
 namespace cambrian::evolve {
 namespace {
@@ -197,13 +196,14 @@ Objective TableTask::build(const ObjectiveContext& context, Phase phase) const {
     const std::int64_t rows =
         drawn ? lost.shape().elements() / lost.shape()[-1] : total_rows(data_->series(phase));
     const std::int64_t width = classifies() ? 1 : outputs();
-    Objective result{.fitness = sum_in_runs(lost) * (-1.0 / static_cast<double>(rows * width)),
+    const Var sum = sum_all(reshape(lost, {-1}));
+    Objective result{.fitness = sum * (-1.0 / static_cast<double>(rows * width)),
                      .env_steps = {},
                      .per_sample = {}};
     if (classifies()) {
         const Var right = equal(reshape(argmax(answers, -1), goals.shape()), goals);
         result.accuracy =
-            sum_in_runs(counting(cast(right, ValueType::real))) * (1.0 / static_cast<double>(rows));
+            sum_all(counting(cast(right, ValueType::real))) * (1.0 / static_cast<double>(rows));
     }
     return result;
 }

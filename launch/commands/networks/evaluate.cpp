@@ -144,7 +144,7 @@ void print_one(const CommandContext& context, const EvaluateOptions& options,
                const EvaluationSetting& setting, const NetworkEvaluation& evaluation,
                Backend& backend, const std::string& path) {
     const evolve::Task& task = *setting.task;
-    const evolve::Evaluation result = evaluation.fitness(options.episodes > 0).front();
+    const evolve::Evaluation result = evaluation.fitness().front();
     const bool valid = result.status == evolve::Status::ok;
     context.out << fmt::format("{}: task {}, {}: fitness {:.6g}\n", path, task.type(),
                                evolve::name(setting.phase), result.fitness);

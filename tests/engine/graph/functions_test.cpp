@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/tests/engine/graph/function_support.hpp"
 
 namespace cambrian::functions_test {
@@ -225,6 +226,88 @@ TEST(Functions, PowersHaveFiniteGradientsAtZero) {
     const auto gradients = evaluate(*backend, graph, 1, inputs);
     EXPECT_THAT(gradients[0].elements, ElementsAre(0, 1, 0, 12));
     EXPECT_THAT(gradients[1].elements, ElementsAre(0, 0, 0, IsNan()));
+}
+
+TEST(SumAll, CountsWhatIsSmallBesideTheSum) {
+    Tensor x(ValueType::real, {4096}, std::vector<double>(4096, 1.0));
+    x.elements[0] = 0x1p24;  // 2^24 + 1 is 2^24 in f32.
+    const Graph graph = test::graph_of([](Vars v) { return sum_all(v[0]); }, std::array{x});
+    const auto backend = make_reference_backend(Precision::f32);
+    EXPECT_EQ(evaluate(*backend, graph, 1, std::array{x})[0].elements[0], 0x1p24 + 63.0 * 64.0);
+}
+
+TEST(SumFirst, CountsWhatIsSmallBesideTheSumInGradientsOfWhatIsRepeated) {
+    Tensor factors(ValueType::real, {4100, 1}, std::vector<double>(4100, 1.0));
+    factors.elements[0] = 0x1p24;
+    const Graph graph = test::graph_of(
+        [](Vars v) {
+            return gradient(sum_all(broadcast(v[1], {4100, 1}) * v[0]), std::array{v[1]})[0];
+        },
+        std::array{factors, reals({1}, {1})});
+    const auto backend = make_reference_backend(Precision::f32);
+    const std::array inputs{factors, reals({1}, {1})};
+    EXPECT_EQ(evaluate(*backend, graph, 1, inputs)[0].elements[0], 0x1p24 + 63.0 * 64.0 + 4.0);
+}
+
+TEST(SumFirst, IsOfEveryRowWhateverTheShape) {
+    for (const std::int64_t rows : {3, 1024, 1025, 4100, 70001}) {
+        SCOPED_TRACE(rows);
+        Tensor x(ValueType::real, {rows, 2, 1});
+        std::array sums{0.0, 0.0};
+        for (std::size_t i = 0; i < x.elements.size(); ++i)
+            sums.at(i % 2) += x.elements[i] = static_cast<double>(i % 11) - 4.0;
+        Graph graph;
+        const Var v = graph.input("x", ValueType::real, x.shape);
+        graph.output(sum_first(v));
+        graph.output(gradient(sum_all(sum_first(square(v))), std::array{v})[0]);
+        const auto results =
+            evaluate(*make_reference_backend(Precision::f64), graph, 1, std::array{x});
+        EXPECT_EQ(results[0].shape, (Shape{2, 1}));
+        EXPECT_THAT(results[0].elements, ElementsAre(sums[0], sums[1]));
+        for (double& element : x.elements) element *= 2.0;
+        EXPECT_EQ(results[1].elements, x.elements);
+    }
+}
+
+TEST(SumAll, IsOfEveryElementWhateverTheShape) {
+    for (const Shape& shape : {Shape{1025}, Shape{3, 1100}, Shape{1100, 3}, Shape{70000},
+                               Shape{1, 1, 1, 1, 1, 1, 2, 1030}, Shape{0, 1100}, Shape{1100, 0}}) {
+        SCOPED_TRACE(shape.text());
+        Tensor x(ValueType::real, shape);
+        double sum = 0.0;
+        for (std::size_t i = 0; i < x.elements.size(); ++i)
+            sum += x.elements[i] = static_cast<double>(i % 11) - 4.0;
+        Graph graph;
+        const Var v = graph.input("x", ValueType::real, shape);
+        graph.output(sum_all(v));
+        graph.output(gradient(sum_all(square(v)), std::array{v})[0]);
+        graph.output(sum_all(cast(v, ValueType::integer)));
+        const auto results =
+            evaluate(*make_reference_backend(Precision::f64), graph, 1, std::array{x});
+        EXPECT_EQ(results[0].elements, std::vector{sum});
+        EXPECT_EQ(results[2].elements, std::vector{sum});
+        for (double& element : x.elements) element *= 2.0;
+        EXPECT_EQ(results[1].elements, x.elements);
+    }
+}
+
+TEST(SumAll, OfShortAxesIsASumOfEach) {
+    Graph graph;
+    sum_all(graph.input("x", ValueType::real, {1024, 1, 1024}));
+    EXPECT_EQ(graph.nodes().size(), 4U) << "the input and three sums";
+}
+
+TEST(SumAll, StoresNoErrorOfWideRows) {
+    const Shape wide{2000, 100};
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, wide, true);
+    graph.output(mean_all(square(x - graph.input("target", ValueType::real, wide))));
+    const Graph optimized = optimize(
+        graph, {.has_kernel = [](Op) { return true; }, .groups = FusionRules{.reductions = true}});
+    for (const Node& node : optimized.nodes()) {
+        const ValueInfo& result = optimized.value(ValueId{node.first_result});
+        EXPECT_TRUE(node.op == Op::input || result.shape.elements() < 4000) << dump(optimized);
+    }
 }
 
 }  // namespace

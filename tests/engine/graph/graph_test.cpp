@@ -100,6 +100,22 @@ TEST_F(GraphErrors, CheckAttributes) {
                 HasSubstr("an index is real, not integer"));
 }
 
+TEST_F(GraphErrors, RowsOfInterpretedNetworksHaveElements) {
+    const auto message = [&](std::int64_t inputs, std::int64_t state) {
+        const std::array operands{graph_.input("bytecode", ValueType::integer, {4}),
+                                  graph_.input("weights", ValueType::real, {4}),
+                                  graph_.input("rows", ValueType::real, {2, inputs}),
+                                  graph_.input("state", ValueType::real, {2, state})};
+        return message_of([&] {
+            graph_.add(Op::interpret, operands,
+                       InterpretAttribute{.outputs = 1, .memory = 8, .weights = 4});
+        });
+    };
+    EXPECT_EQ(message(1, 1), "no error");
+    EXPECT_THAT(message(0, 1), HasSubstr("rows [2, 0] or state [2, 1] have an empty last axis"));
+    EXPECT_THAT(message(1, 0), HasSubstr("pass one word of state for each row"));
+}
+
 TEST_F(GraphErrors, CountExtentsWithoutOverflow) {
     constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
     constexpr std::int64_t half = std::int64_t{1} << 32;

@@ -140,6 +140,21 @@ TEST(Observation, CountsWhatIsNotFiniteAndLeavesItOut) {
     EXPECT_EQ(nothing.max, 0.0);
 }
 
+TEST(Observation, AddsUpManyElements) {
+    const Network network(test::blueprint_of(R"({"layers": [{"type": "dense", "out": 1,
+        "bias": false}, {"type": "dense"}]})",
+                                             1, 1));
+    const std::vector<float> weights(static_cast<std::size_t>(network.weight_count()), 1.0F);
+    Tensor x(ValueType::real, {4096, 1, 1}, std::vector<double>(4096, 1.0));
+    x.elements[0] = 0x1p24;  // 2^24 + 1 is 2^24 in f32.
+    const ObservedGraph graph(pass_of(network, x.shape, true), network, prefix);
+    const auto backend = make_cpu_backend({});
+    const std::vector<Observation> all =
+        graph.read(1, 1, evaluate(*backend, graph.graph(), 1, inputs_of(network, weights, x)));
+    EXPECT_NEAR(all[0].mean, 4097.0, 0.02);
+    EXPECT_EQ(all[0].active, 1.0);
+}
+
 TEST(Observation, SeesEveryStepOfAScanForward) {
     const Network network(test::blueprint_of(R"({"layers": [{"type": "dense", "out": 3},
         {"type": "gru", "hidden": 4}, {"type": "dense"}],

@@ -241,5 +241,15 @@ TEST(CartPoleRollout, BadSettingsNameKeyAndRange) {
                 HasSubstr("task.validation is 3 (an object is needed)"));
 }
 
+TEST(CartPole, TheMeanOfManyEqualScoresIsThatScore) {
+    const auto task = testing::standard_task(R"({"type": "cart_pole"})");
+    const Tensor scores(ValueType::real, {200000}, std::vector<double>(200000, 500.0));
+    Graph graph;
+    graph.output(
+        environment_of(*task)->fitness(graph.input("scores", ValueType::real, scores.shape)));
+    const auto backend = make_cpu_backend({});
+    EXPECT_EQ(evaluate(*backend, graph, 1, std::array{scores})[0].elements[0], 500.0);
+}
+
 }  // namespace
 }  // namespace cambrian::evolve::cart_pole_task_test

@@ -170,6 +170,16 @@ TEST_F(Dataset, FitnessMayBeTheShareOfRightAnswers) {
         HasSubstr("task.fitness is \"accuracy\""));
 }
 
+TEST_F(Dataset, TheLossOfManyEqualRowsIsThatOfEach) {
+    const auto task = testing::standard_task(
+        R"({"type": "dataset", "source": {"type": "blobs", "rows": 200000, "classes": 2},
+            "loss": {"type": "cross_entropy"}})");
+    Genome genome = testing::genome_for(*task, R"({"layers": [{"type": "dense"}]})");
+    std::ranges::fill(genome.weights, 0.0F);
+    const double fitness = testing::evaluate_one(*make_cpu_backend({}), *task, genome).fitness;
+    EXPECT_NEAR(-fitness / std::log(2.0), 1.0, 1e-6);
+}
+
 TEST_F(Dataset, MiniBatchesAreThoseOfTheirRows) {
     constexpr std::string_view source =
         R"({"type": "dataset", "source": {"type": "blobs", "rows": 40}, "split": {"validation": 10},

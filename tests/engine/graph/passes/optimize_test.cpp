@@ -155,6 +155,10 @@ TEST(FoldConstants, JoinsMovements) {
     EXPECT_TRUE(one_left([](Var x) { return slice(slice(x, 1, 1, 2), 1, 1, 1); }));
     EXPECT_TRUE(one_left([](Var x) { return broadcast(broadcast(x, {1, 2, 3}), {4, 2, 3}); }));
     EXPECT_TRUE(one_left([](Var x) { return x * broadcast(constant(*x.graph, 3.0), {2, 3}); }));
+    EXPECT_TRUE(one_left([](Var x) {
+        const Var many = broadcast(constant(*x.graph, 3.0), {3, 5000});
+        return x * slice(reshape(many, {5000, 3}), 0, 7, 2);
+    }));
 }
 
 TEST(FoldConstants, KeepsTheMarkOfWhatItReplaces) {
