@@ -82,6 +82,7 @@ ShardEvaluator::ShardEvaluator(Backend& backend, const Experiment& experiment, b
 }
 
 ShardEvaluator::Fallback& ShardEvaluator::fallback() {
+    backend_.forget_errors();  // It does what was begun there.
     if (!fallback_.evaluator) {
         fallback_ = make_fallback_();
     }
@@ -141,6 +142,7 @@ JobResult ShardEvaluator::work(Job& job) {
         result.scores = {};
         result.genomes.clear();
         result.failure = std::current_exception();
+        backend_.forget_errors();  // Births of other jobs come next.
     }
     return result;
 }

@@ -162,7 +162,7 @@ class ShardEvaluator {
         std::unique_ptr<evolve::Evaluator> evaluator;
         std::unique_ptr<evolve::Learner> learner;  ///< Null where nobody learns.
     };
-    /// Made where it is missing.
+    /// For what the rank's backend gave up. Made where it is missing.
     [[nodiscard]] Fallback& fallback();
     Backend& backend_;
     const Experiment& experiment_;

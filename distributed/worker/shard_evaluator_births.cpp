@@ -121,6 +121,7 @@ std::vector<SharedIndividual> ShardEvaluator::remake(const SharedRound& round,
         made = make_once_more(remakes);
     } catch (...) {
         remade.failure = std::current_exception();
+        backend_.forget_errors();
     }
     for (std::size_t i = 0; i < made.size(); ++i) {
         remade.genomes[remakes.recipes[i].place] = made[i];

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -34,14 +33,6 @@ std::int64_t whole_lines(std::int64_t words) {
 
 std::size_t index_of(ValueId id) {
     return static_cast<std::size_t>(id);
-}
-
-void append_constant(const Tensor& tensor, std::vector<std::uint32_t>& words) {
-    for (const double x : tensor.elements) {
-        words.push_back(tensor.type == ValueType::real
-                            ? std::bit_cast<std::uint32_t>(static_cast<float>(x))
-                            : static_cast<std::uint32_t>(static_cast<std::int32_t>(x)));
-    }
 }
 
 /// By value: whether it is a table, the same for all individuals, of which nothing is read but rows
@@ -158,7 +149,8 @@ BufferView CompiledGraph::State::place(const Graph& source, ValueId id) {
             const BufferView result{constants_slot, static_cast<std::int64_t>(constants.size()), 0,
                                     0};
             const auto& tensor = std::get<ConstantAttribute>(source.producer(id).attributes).value;
-            append_constant(*tensor, constants);
+            const std::vector<std::uint32_t> words = tensor_words(*tensor);
+            constants.insert(constants.end(), words.begin(), words.end());
             return result;
         }
         case Placement::Kind::arena:

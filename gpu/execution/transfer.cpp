@@ -88,6 +88,13 @@ void from_words(ValueType type, const std::byte* words, std::span<Value> values)
     type == ValueType::real ? convert(float{}) : convert(std::int32_t{});
 }
 
+std::vector<std::uint32_t> tensor_words(const Tensor& tensor) {
+    std::vector<std::uint32_t> words(tensor.elements.size());
+    to_words(tensor.type, std::span<const double>(tensor.elements),
+             std::as_writable_bytes(std::span(words)).data());
+    return words;
+}
+
 Transfer::Transfer(vulkan::Device& device, vulkan::Heap& heap, vulkan::PipelineLibrary& pipelines,
                    Options options)
     : device_(device),

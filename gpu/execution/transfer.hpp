@@ -8,6 +8,7 @@
 
 #include "cambrian/engine/core/thread_pool.hpp"
 #include "cambrian/engine/graph/op.hpp"
+#include "cambrian/engine/tensor/tensor.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
 #include "cambrian/gpu/vulkan/memory.hpp"
 #include "cambrian/gpu/vulkan/recorder.hpp"
@@ -53,6 +54,7 @@ template <class Value>
 void to_words(ValueType type, std::span<const Value> values, std::byte* words);
 template <class Value>
 void from_words(ValueType type, const std::byte* words, std::span<Value> values);
+[[nodiscard]] std::vector<std::uint32_t> tensor_words(const Tensor& tensor);
 
 /// Brings words to the device and back. Writes are gathered in staging memory and go with the next
 /// submission, so that uploads, a program and its readback are one (two, with several queues in

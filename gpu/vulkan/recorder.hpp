@@ -22,6 +22,12 @@ struct Push {
     static constexpr std::size_t first_group = words - 1;
     std::array<std::uint64_t, addresses> address{};
     std::array<std::uint32_t, words> word{};
+
+    /// An address as two words, where those above do not suffice: the low one, then the high one.
+    void set_address(std::size_t first_word, std::uint64_t value) {
+        word[first_word] = static_cast<std::uint32_t>(value);
+        word[first_word + 1] = static_cast<std::uint32_t>(value >> 32);
+    }
 };
 static_assert(sizeof(Push) == 128);
 

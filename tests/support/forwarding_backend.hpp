@@ -58,6 +58,7 @@ class ForwardingBackend : public Backend {
     }
     [[nodiscard]] Memory memory() const override { return own_->memory(); }
     void trim() override { own_->trim(); }
+    void forget_errors() override { own_->forget_errors(); }
     [[nodiscard]] ArithmeticFingerprint describe() const override { return own_->describe(); }
     [[nodiscard]] ThreadPool& threads() override { return own_->threads(); }
 

@@ -5,6 +5,9 @@
 #include "cambrian/gpu/codegen/shader_texts.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <functional>
 
 // Ops that only move elements: most of them are nothing but another view.
 namespace cambrian::gpu {
@@ -19,8 +22,10 @@ View only_operand(RowWriter& writer, const Node& node) {
     return writer.view(writer.graph().operands(node)[0]);
 }
 
+/// In their bits: zeros have signs.
 bool all_equal(const Tensor& tensor) {
-    return std::ranges::adjacent_find(tensor.elements, std::not_equal_to<>{}) ==
+    return std::ranges::adjacent_find(tensor.elements, std::not_equal_to<>{},
+                                      std::bit_cast<std::uint64_t, double>) ==
            tensor.elements.end();
 }
 

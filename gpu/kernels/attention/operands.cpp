@@ -51,12 +51,8 @@ std::uint64_t AttentionOperands::groups(const Frame& frame, std::int64_t of_head
 
 vulkan::Push AttentionOperands::push(const Frame& frame, std::int64_t of_head) const {
     vulkan::Push push;
-    const auto split = [&](std::size_t first, std::uint64_t address) {
-        push.word[first] = static_cast<std::uint32_t>(address);
-        push.word[first + 1] = static_cast<std::uint32_t>(address >> 32);
-    };
-    if (counts_.elements > 0) split(0, frame.address(counts_.buffer));
-    split(2, frame.address(table_));
+    if (counts_.elements > 0) push.set_address(0, frame.address(counts_.buffer));
+    push.set_address(2, frame.address(table_));
     push.word[7] = word(of_head);
     for (std::size_t i = 0; i < tensor_count; ++i)
         if (views_[i].elements > 0) push.address[i] = frame.address(views_[i].buffer);

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <iterator>
 
 #include "cambrian/gpu/codegen/shader_compiler.hpp"
+#include "cambrian/gpu/execution/transfer.hpp"
 #include "cambrian/gpu/kernels/scan/spread_copy.hpp"
 
 namespace cambrian::gpu {
@@ -15,15 +15,6 @@ void append_word_pair(std::vector<std::uint32_t>& words, std::int64_t number) {
     const auto bits = static_cast<std::uint64_t>(number);
     words.push_back(static_cast<std::uint32_t>(bits));
     words.push_back(static_cast<std::uint32_t>(bits >> 32));
-}
-
-std::vector<std::uint32_t> constant_words(const Tensor& tensor) {
-    std::vector<std::uint32_t> words;
-    for (const double x : tensor.elements)
-        words.push_back(tensor.type == ValueType::real
-                            ? std::bit_cast<std::uint32_t>(static_cast<float>(x))
-                            : static_cast<std::uint32_t>(static_cast<std::int32_t>(x)));
-    return words;
 }
 
 constexpr std::uint32_t copy_width = 64;
@@ -52,7 +43,7 @@ RowTable::RowTable(const ScanAttribute& scan, const RowAnalysis& analysis, const
     // Always there, so that the places of constants do not depend on it.
     for (std::size_t i = RowEntry::spread_after_status; i < RowEntry::constants_after_status; ++i)
         add_entry(spread_ ? spread_->entry(i - RowEntry::spread_after_status) : views.operands[0]);
-    for (const auto& tensor : text.constants) add_entry(owner.table(constant_words(*tensor)));
+    for (const auto& tensor : text.constants) add_entry(owner.table(tensor_words(*tensor)));
     if (listed_slots() > 0) slot_list_ = owner.reserve(2 * listed_slots(), false);
     table_ = owner.table(entries_);
 }

@@ -101,19 +101,15 @@ void SelectiveScanDispatch::record(vulkan::Recorder& recorder, const Frame& fram
 
 vulkan::Push SelectiveScanDispatch::arguments(const Frame& frame) const {
     vulkan::Push push;
-    const auto split = [&](std::size_t first, std::uint64_t address) {
-        push.word[first] = static_cast<std::uint32_t>(address);
-        push.word[first + 1] = static_cast<std::uint32_t>(address >> 32);
-    };
     for (std::size_t i = 0; i < view_count; ++i) {
         if (views_[i].elements == 0) continue;
         const std::uint64_t address = frame.address(views_[i].buffer);
         if (i < vulkan::Push::addresses)
             push.address[i] = address;
         else
-            split(2 * (i - vulkan::Push::addresses), address);
+            push.set_address(2 * (i - vulkan::Push::addresses), address);
     }
-    split(8, frame.address(table_));
+    push.set_address(8, frame.address(table_));
     push.word[13] = word(groups_of_sequence(sizes_, tile_));
     return push;
 }

@@ -1,6 +1,7 @@
 #include "cambrian/tests/distributed/support/inheriting_backend.hpp"
 
 #include <cstddef>
+#include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
@@ -17,8 +18,18 @@ std::unique_ptr<Buffer> InheritingBackend::allocate(ValueType type, std::int64_t
 
 void InheritingBackend::inherit(std::span<const WeightDraws> children,
                                 std::span<const WeightTask> tasks) {
+    tell();
     if (before_inheritance) before_inheritance();
     for (const WeightTask& task : tasks) write(children[task.child], task);
+}
+
+void InheritingBackend::download(const Buffer& from, std::int64_t first, std::span<float> values) {
+    tell();
+    ForwardingBackend::download(from, first, values);
+}
+
+void InheritingBackend::tell() {
+    if (untold) std::rethrow_exception(std::exchange(untold, nullptr));
 }
 
 std::span<float> InheritingBackend::around(const Binding& bound, std::int64_t element) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
@@ -19,12 +20,18 @@ class InheritingBackend final : public test::ForwardingBackend {
     [[nodiscard]] std::unique_ptr<Buffer> allocate(ValueType type, std::int64_t count) override;
     [[nodiscard]] bool inherits() const override { return true; }
     void inherit(std::span<const WeightDraws> children, std::span<const WeightTask> tasks) override;
+    using ForwardingBackend::download;
+    void download(const Buffer& from, std::int64_t first, std::span<float> values) override;
+    void forget_errors() override { untold = nullptr; }
 
     std::function<void(std::int64_t elements)> before_allocation;
     /// Before children are written, and before weights are copied to where programs read them.
     std::function<void()> before_inheritance;
+    /// An error of runs so far: the next call that computes or waits throws it.
+    std::exception_ptr untold;
 
   private:
+    void tell();
     /// The vector whose element number `element` is the one that is bound; nothing where none is.
     [[nodiscard]] std::span<float> around(const Binding& bound, std::int64_t element);
     void write(const WeightDraws& draws, const WeightTask& task);

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/tests/distributed/support/backend_rank.hpp"
 
 // A backend on which weights stay is lost, or has no memory, while children or parents are made
@@ -22,6 +24,17 @@ class BackendFailure : public BackendRank {
 
     void lose_device() {
         backend->before_inheritance = fails_in_call<DeviceError>(1, "the device is lost");
+    }
+    /// A run has an error that nobody has been told of.
+    void leave_error() {
+        backend->untold = std::make_exception_ptr(InputError("index 9 is out of range"));
+    }
+    void lose_device_after_an_error() {
+        lose_device();
+        backend->before_inheritance = [this, fail = backend->before_inheritance] {
+            leave_error();
+            fail();
+        };
     }
     void run_out_of_memory() {
         backend->before_inheritance = fails_in_call<OutOfMemoryError>(1, "there is no memory");
@@ -48,6 +61,12 @@ class BackendFailure : public BackendRank {
         EXPECT_TRUE(rank_lost(result.failure));
         EXPECT_TRUE(result.genomes.empty());
         EXPECT_EQ(result.scores.scores.size(), 0U);
+    }
+    /// Another job, whatever failed before.
+    void expect_success(ShardEvaluator& of_rank) {
+        Job one = job_of_one();
+        const JobResult result = of_rank.work(one);
+        EXPECT_FALSE(result.failure) << describe(result.failure);
     }
     /// The births of the newest round, made where a test says, and equal to those of the host.
     void expect_made(Job& of_round, bool on_backend, std::uint64_t splits) {
@@ -120,6 +139,39 @@ TEST_F(BackendFailure, ADeviceLostWhileChildrenAreMadeFailsTheirJobAlone) {
     Job of_round = job();
     expect_lost(evaluator.work(of_round));
     expect_made(of_round, true, 0);
+}
+
+TEST_F(BackendFailure, NoErrorOfParentsIsLeftForLaterJobs) {
+    advance_with_all();
+    advance_without_three();
+    const Remakes lacking = remakes();
+    lose_device_after_an_error();
+    EXPECT_TRUE(evaluator.remake(round(), lacking).empty());
+    expect_success(evaluator);
+}
+
+TEST_F(BackendFailure, NoErrorOfAJobThatFailedIsLeftForLaterJobs) {
+    advance_with_all();
+    lose_device_after_an_error();
+    Job of_round = job();
+    expect_lost(evaluator.work(of_round));
+    expect_success(evaluator);
+}
+
+TEST_F(BackendFailure, NoErrorOfWhatAFallbackDoesIsLeftForLaterJobs) {
+    advance_with_all();
+    experiment.distribution.fallback = [] { return make_cpu_backend({.math = Math::strict}); };
+    ShardEvaluator with_fallback(*backend, experiment, true);
+    backend->before_allocation = [this](std::int64_t) {
+        leave_error();
+        throw OutOfMemoryError("there is no memory");
+    };
+    Job one = job_of_one();
+    const JobResult result = with_fallback.work(one);
+    ASSERT_FALSE(result.failure) << describe(result.failure);
+    EXPECT_EQ(result.cost.fallbacks, 1U);
+    repair();
+    expect_success(with_fallback);
 }
 
 TEST_F(BackendFailure, ChildrenWithoutMemoryAreMadeOnTheHost) {

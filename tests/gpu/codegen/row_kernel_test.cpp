@@ -199,8 +199,10 @@ TEST(RowKernel, ValuesOfEachRowInConstantsAndInvariants) {
     const Var offsets = scan.invariant(ValueType::real, {4, 1});
     Graph& body = scan.body();
     const Var table = body.constant(Tensor(ValueType::real, {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}));
+    const Var signs = body.constant(Tensor(ValueType::real, {4, 1}, {0.0, -0.0, -0.0, 0.0}));
     const Var ids = cast(reshape(iota(body, 4), {4, 1}), ValueType::real);
-    const Graph graph = scan.finish({state * 0.5 + table + offsets * ids, table}, 4);
+    const Graph graph =
+        scan.finish({state * 0.5 + table + offsets * ids, table, offsets / signs}, 4);
     expect_the_bits_of_the_cpu(graph, 3, 4);
 }
 
