@@ -135,13 +135,7 @@ Shape AnyLayer::output_shape(const Shape& input) const {
 std::vector<ParameterSpec> AnyLayer::parameters() const {
     std::vector<ParameterSpec> all =
         std::visit([](const auto& layer) { return layer.parameters(); }, layer_);
-    for (ParameterSpec& parameter : all) {
-        if (parameter.init == InitRule::standard) {
-            parameter.init = rules.init;
-            parameter.init_scale = rules.init_scale;
-        }
-        parameter.undecayed = parameter.undecayed || !rules.decay;
-    }
+    for (ParameterSpec& parameter : all) parameter.rules = parameter.rules.within(rules);
     return all;
 }
 

@@ -1,5 +1,6 @@
 #include "cambrian/engine/layers/layer_json.hpp"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -60,6 +61,7 @@ void describe_value(ordered_json& node, const OptionalLayer&, Range) {
 /// Reads values that a layer of some depth holds.
 struct ValueReader {
     int depth;
+    ParameterRules around;  ///< What layers in it are within; decay: what silent ones get.
 
     template <class Value>
     void operator()(Value& value, const json& source, std::string_view path, Range range) const {
@@ -87,7 +89,41 @@ std::vector<std::string_view> keys_beside_fields(const AnyLayer& layer) {
     return keys;
 }
 
-AnyLayer read_layer(const json& source, std::string_view path, int depth) {
+/// Whether a layer in one, at any depth, says that it decays.
+bool holds_decaying(const json& source, int levels = 2 * deepest_nesting) {
+    if (levels == 0) return false;
+    return std::any_of(source.begin(), source.end(), [levels](const json& value) {
+        if (!value.is_structured()) return false;
+        const bool is_layer = value.is_object() && value.contains("type");
+        const json* decay = is_layer ? json_read::find(value, "decay") : nullptr;
+        return (decay != nullptr && *decay == true) || holds_decaying(value, levels - 1);
+    });
+}
+
+/// What a layer says of its parameters. Files have the values alone, in which a default gives way
+/// to what is said around it: a layer that says one gets the same start by another name.
+ParameterRules read_rules(const json& source, std::string_view path,
+                          std::span<const std::string_view> keys, const ParameterRules& around) {
+    ParameterRules rules;
+    field_json::for_each_field<ParameterRules>([&](const auto& field) {
+        if (std::ranges::find(keys, field.name) == keys.end()) return;
+        if (const json* value = json_read::find(source, field.name))
+            field_json::read(rules.*field.member, *value, json_read::member(path, field.name),
+                             field.range);
+        else if (field.name == "decay")
+            rules.decay = around.decay;
+    });
+    const ParameterRules start{.init = around.init, .init_scale = around.init_scale};
+    if (rules.init != InitRule::standard || start.plain()) return rules;
+    if (source.contains("init"))
+        rules.init = InitRule::scaled;
+    else if (source.contains("init_scale") && rules.init_scale == ParameterRules{}.init_scale)
+        rules.init = start.init == InitRule::standard ? InitRule::scaled : start.init;
+    return rules;
+}
+
+AnyLayer read_layer(const json& source, std::string_view path, int depth,
+                    const ParameterRules& around) {
     if (depth > deepest_nesting)
         json_read::fail(path, "is nested too deeply",
                         "at most " + std::to_string(deepest_nesting) + " levels are allowed",
@@ -100,19 +136,21 @@ AnyLayer read_layer(const json& source, std::string_view path, int depth) {
     if (!layer)
         throw ConfigError(json_read::member(path, "type") + ": " + unknown_layer_type(type));
     const std::vector<std::string_view> others = keys_beside_fields(*layer);
+    ParameterRules& rules = layer->rules;
+    rules = read_rules(source, path, others, around);
+    // A container keeps all layers in it from decay: where one says otherwise, each says its own.
+    const bool layers_say = !rules.decay && holds_decaying(source);
+    rules.decay = rules.decay || layers_say;
+    ParameterRules inner = rules.within(around);
+    inner.decay = !layers_say;
     if (auto* custom = std::get_if<Custom>(&layer->variant()))
         custom->read_fields(source, path, others);
     else
         std::visit(
             [&](auto& concrete) {
-                field_json::read_fields(concrete, source, path, others, ValueReader{depth});
+                field_json::read_fields(concrete, source, path, others, ValueReader{depth, inner});
             },
             layer->variant());
-    field_json::for_each_field<ParameterRules>([&](const auto& field) {
-        if (const json* value = json_read::find(source, field.name))
-            field_json::read(layer->rules.*field.member, *value,
-                             json_read::member(path, field.name), field.range);
-    });
     if (const std::string_view fault = layer->fault(); !fault.empty())
         json_read::fail(path, "cannot be used", fault, "change that key");
     return *std::move(layer);
@@ -121,13 +159,13 @@ AnyLayer read_layer(const json& source, std::string_view path, int depth) {
 void ValueReader::operator()(std::vector<AnyLayer>& layers, const json& source,
                              std::string_view path, Range) const {
     for (std::size_t i = 0; i < json_read::list(source, path); ++i)
-        layers.push_back(read_layer(source[i], json_read::element(path, i), depth + 1));
+        layers.push_back(read_layer(source[i], json_read::element(path, i), depth + 1, around));
 }
 
 void ValueReader::operator()(OptionalLayer& layer, const json& source, std::string_view path,
                              Range) const {
     layer.layer.clear();
-    if (!source.is_null()) layer.layer.push_back(read_layer(source, path, depth + 1));
+    if (!source.is_null()) layer.layer.push_back(read_layer(source, path, depth + 1, around));
 }
 
 }  // namespace
@@ -179,8 +217,8 @@ ordered_json layer_schema() {
     return variants;
 }
 
-AnyLayer layer_from_json(const json& source, std::string_view path) {
-    return read_layer(source, path, 1);
+AnyLayer layer_from_json(const json& source, std::string_view path, const ParameterRules& around) {
+    return read_layer(source, path, 1, around);
 }
 
 }  // namespace cambrian

@@ -13,6 +13,9 @@ namespace cambrian {
 [[nodiscard]] nlohmann::ordered_json layer_schema();
 /// Strict: an unknown type or key, a wrong type or a value out of range is a ConfigError that names
 /// `path` (such as "network.layers[2]"), the key, and the nearest or allowed names.
-[[nodiscard]] AnyLayer layer_from_json(const nlohmann::json& json, std::string_view path);
+/// @param around what is said of the parameters of all layers that say nothing themselves (the
+/// caller gives it to these, see add_rules): a default that a layer says stands against it.
+[[nodiscard]] AnyLayer layer_from_json(const nlohmann::json& json, std::string_view path,
+                                       const ParameterRules& around = {});
 
 }  // namespace cambrian

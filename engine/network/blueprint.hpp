@@ -137,7 +137,7 @@ struct Blueprint {
 void apply_formats(Blueprint& blueprint, const nlohmann::json& network);
 /// What a network section says of all layers that say nothing themselves: "init" and "init_scale".
 [[nodiscard]] ParameterRules network_rules(const nlohmann::json& network);
-/// Gives it to a layer that has weights and no rule of its own for how they start.
+/// Gives it to a layer that has weights, where that says nothing of how they start.
 void add_rules(AnyLayer& layer, const ParameterRules& rules);
 /// Of a config that no task completes: it has an "input", and a head whose width is written.
 [[nodiscard]] Blueprint blueprint_from_json(const nlohmann::json& network);

@@ -109,13 +109,20 @@ bool lends(const Blueprint& blueprint, int slot) {
     return found;
 }
 
-bool lends_to_enabled(const Blueprint& blueprint, int slot, std::string_view parameter) {
-    bool found = false;
-    each_layer(blueprint, [&](int, const AnyLayer& layer, bool enabled) {
-        const std::optional<Tie> tie = enabled ? tie_of(layer) : std::nullopt;
-        found = found || (tie && tie->slot == slot && tie->parameter == parameter);
+std::vector<int> borrowers(const Blueprint& blueprint, int slot, std::string_view parameter) {
+    std::vector<int> found;
+    each_layer(blueprint, [&](int other, const AnyLayer& layer, bool) {
+        const std::optional<Tie> tie = tie_of(layer);
+        if (tie && tie->slot == slot && tie->parameter == parameter) found.push_back(other);
     });
     return found;
+}
+
+bool lends_to_enabled(const Blueprint& blueprint, int slot, std::string_view parameter) {
+    return std::ranges::any_of(borrowers(blueprint, slot, parameter), [&](int other) {
+        const auto index = static_cast<std::size_t>(other);
+        return index == blueprint.slots.size() || blueprint.slots[index]->enabled;
+    });
 }
 
 void renumber_ties(Blueprint& blueprint, const std::function<int(int)>& number) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cambrian/engine/network/blueprint.hpp"
 
@@ -21,6 +22,9 @@ struct Tie {
 [[nodiscard]] std::optional<Tie> tie_of(const AnyLayer& layer);
 /// Whether any layer takes a tensor of this slot.
 [[nodiscard]] bool lends(const Blueprint& blueprint, int slot);
+/// The slots whose layers take this tensor of a slot; that of the head is slots().
+[[nodiscard]] std::vector<int> borrowers(const Blueprint& blueprint, int slot,
+                                         std::string_view parameter);
 /// Whether a layer that is enabled takes this tensor of a slot.
 [[nodiscard]] bool lends_to_enabled(const Blueprint& blueprint, int slot,
                                     std::string_view parameter);

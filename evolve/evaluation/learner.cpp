@@ -14,6 +14,7 @@
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/engine/network/network.hpp"
+#include "cambrian/engine/network/ties.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/engine/train/training_graphs.hpp"
 #include "cambrian/evolve/evaluation/population_runner.hpp"
@@ -57,17 +58,39 @@ struct Masks {
     std::optional<Var> decays;
 };
 
-Masks masks_of(Graph& graph, const Network& network, const Optimizer& optimizer) {
-    const auto mask = [&](const auto& marks) {
+/// Whether a tensor is computed with: not that of a disabled slot, but where others share it. 1 or
+/// 0, of each network by itself.
+Var in_use(const Network& network, const WeightRange& range, Var enabled) {
+    const Blueprint& blueprint = network.blueprint();
+    std::vector<int> slots{range.slot};
+    if (range.slot >= 0)
+        for (const int other : borrowers(blueprint, range.slot, range.parameter.name))
+            slots.push_back(other);
+    Var used = constant(*enabled.graph, 0.0);
+    for (const int slot : slots) {
+        if (slot < 0 || slot == blueprint.grid.slots() || !network.can_disable(slot))
+            return constant(*enabled.graph, 1.0);
+        used = max(used, cast(reshape(slice(enabled, 0, slot, 1), Shape{}), ValueType::real));
+    }
+    return used;
+}
+
+Masks masks_of(Graph& graph, const Network& network, const Optimizer& optimizer, Var enabled) {
+    const auto mask = [&](const auto& value_of) {
         std::vector<Var> parts;
         for (const WeightRange& range : network.weights())
-            parts.push_back(broadcast(constant(graph, marks(range) ? 1.0 : 0.0), {range.count}));
+            parts.push_back(broadcast(value_of(range), {range.count}));
         return concat(parts, 0);
     };
-    Masks masks{.learns = mask([](const WeightRange& range) { return !range.parameter.buffer; }),
+    const Var none = constant(graph, 0.0);
+    const Var all = constant(graph, 1.0);
+    Masks masks{.learns = mask(
+                    [&](const WeightRange& range) { return range.parameter.buffer ? none : all; }),
                 .decays = std::nullopt};
     if (weight_decay(optimizer) != 0.0)
-        masks.decays = mask([](const WeightRange& range) { return range.parameter.decays(); });
+        masks.decays = mask([&](const WeightRange& range) {
+            return range.parameter.decays() ? in_use(network, range, enabled) : none;
+        });
     return masks;
 }
 
@@ -92,7 +115,7 @@ Graph lesson_body(const Network& network, const LearningSettings& settings, cons
                               .targets = gather(given[1], positions),
                               .activations = given[2],
                               .enabled = given[3]});
-    const Masks masks = masks_of(graph, network, settings.optimizer);
+    const Masks masks = masks_of(graph, network, settings.optimizer, given[3]);
     const ClippedGradients clipped =
         clip_norm(std::array{concat(gradient(mean, parts), 0) * masks.learns}, settings.clip_norm);
     const StepScalars scalars{.learning_rate = constant(graph, settings.learning_rate),

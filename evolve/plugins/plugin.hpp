@@ -59,8 +59,8 @@ class Plugin {
 
 /// How objects lie in memory, and what calls them: plug-in and program must agree to the letter.
 struct PluginInterface {
-    /// Of this header; 5: parameters may stay above 0, tasks tell what they hold and are tried.
-    std::uint32_t number = 5;
+    /// Of this header; 6: parameters hold the rules of their layers (ParameterSpec::rules).
+    std::uint32_t number = 6;
     std::uint32_t version =
         CAMBRIAN_VERSION_MAJOR * 1000000 + CAMBRIAN_VERSION_MINOR * 1000 + CAMBRIAN_VERSION_PATCH;
     std::uint32_t compiler = __GXX_ABI_VERSION;

@@ -36,7 +36,7 @@ struct Matrix {
 };
 
 bool has_rule(const ParameterSpec& parameter) {
-    return parameter.initial == Initial::weight && parameter.init != InitRule::standard;
+    return parameter.initial == Initial::weight && parameter.rules.init != InitRule::standard;
 }
 
 InitialRule uniform(float bound) {
@@ -50,8 +50,8 @@ InitialRule normal(float deviation) {
 InitialRule rule_of_weight(const ParameterSpec& parameter) {
     const float gain = info_of(parameter.activation).rectifier ? 2.0F : 1.0F;
     const auto in = static_cast<float>(parameter.fan_in);
-    const float scale = parameter.init_scale;
-    switch (parameter.init) {
+    const float scale = parameter.rules.init_scale;
+    switch (parameter.rules.init) {
         case InitRule::standard:
         case InitRule::kaiming_uniform:
         case InitRule::scaled:
@@ -141,7 +141,7 @@ bool starts_random(const ParameterSpec& parameter) {
 }
 
 bool starts_whole(const ParameterSpec& parameter) {
-    return has_rule(parameter) && parameter.init == InitRule::orthogonal;
+    return has_rule(parameter) && parameter.rules.init == InitRule::orthogonal;
 }
 
 InitialRule initial_rule(const ParameterSpec& parameter) {
@@ -155,7 +155,7 @@ void initial_from_uniforms(const ParameterSpec& parameter, std::span<float> valu
     for (std::size_t i = 0; i < values.size(); ++i)
         values[i] = initial_value(rule, static_cast<std::int64_t>(i), values[i]);
     if (starts_whole(parameter) && !values.empty())
-        make_orthogonal(parameter.shape, parameter.init_scale, values);
+        make_orthogonal(parameter.shape, parameter.rules.init_scale, values);
 }
 
 void fill_initial(const ParameterSpec& parameter, RandomStream& rng, std::span<float> values) {

@@ -26,17 +26,16 @@ struct ParameterSpec {
         Activation::identity;  ///< Of the layer that owns it, for Initial::weight.
     bool buffer = false;       ///< A running statistic: spliced, but neither trained nor mutated.
     bool positive = false;     ///< Something is divided by it: mutation keeps it above 0.
-    bool undecayed = false;    ///< Its size means something: weight decay leaves it, matrix or not.
-    InitRule init = InitRule::standard;  ///< Of Initial::weight, as the layer says.
-    float init_scale = 1.0F;
-
+    bool undecayed = false;    ///< Its size means something: neither decay nor formats touch it.
     bool connections = false;  ///< One weight each, in a list that counts as a row of a matrix.
+    ParameterRules rules{};    ///< What is said of it; the start only counts for Initial::weight.
 
-    /// Whether weight decay pulls it toward zero: matrices and kernels, but no gains and biases.
-    [[nodiscard]] bool decays() const { return shape.rank() >= 2 && !buffer && !undecayed; }
-    /// Whether a storage format holds it (Slot::formats): what decays, and weights of
-    /// connections. The rest stays float32.
-    [[nodiscard]] bool encoded() const { return decays() || connections; }
+    /// Matrices and kernels, but no gains, biases and what only has the shape of one.
+    [[nodiscard]] bool is_matrix() const { return shape.rank() >= 2 && !buffer && !undecayed; }
+    /// Whether weight decay pulls it toward zero.
+    [[nodiscard]] bool decays() const { return is_matrix() && rules.decay; }
+    /// Whether a storage format holds it (Slot::formats). The rest stays float32.
+    [[nodiscard]] bool encoded() const { return is_matrix() || connections; }
 };
 
 /// How a state goes on from step to step.

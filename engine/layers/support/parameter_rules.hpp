@@ -50,9 +50,11 @@ struct ParameterRules {
 
     static constexpr auto fields = FieldTable{
         Field{"init", &ParameterRules::init, "How weight matrices start."}.later(),
-        Field{"init_scale", &ParameterRules::init_scale,
-              FieldRange{-largest_setting, largest_setting},
-              "Times what init gives; of constant the value, of normal the deviation."}
+        Field{
+            "init_scale", &ParameterRules::init_scale,
+            FieldRange{-largest_setting, largest_setting},
+            "Times what init gives; of constant the value, of normal the deviation. Without init: "
+            "of the one around."}
             .later(),
         Field{"decay", &ParameterRules::decay,
               "false: weight decay leaves all parameters of the layer as they are."}
@@ -60,6 +62,16 @@ struct ParameterRules {
     };
     /// Whether nothing is said.
     [[nodiscard]] bool plain() const { return *this == ParameterRules{}; }
+    /// These for something in what `around` is said of. An init is said with its scale, which is 1
+    /// unless said, too; a scale alone is of the init around.
+    [[nodiscard]] ParameterRules within(const ParameterRules& around) const {
+        ParameterRules result = *this;
+        result.decay = decay && around.decay;
+        if (init != InitRule::standard) return result;
+        result.init = around.init;
+        if (init_scale == ParameterRules{}.init_scale) result.init_scale = around.init_scale;
+        return result;
+    }
     bool operator==(const ParameterRules&) const = default;
 };
 

@@ -125,7 +125,8 @@ void write_formats(ordered_json& layer, LayerFormats formats) {
 }
 
 /// Puts all layers but the last into slots.
-void place_layers(Blueprint& blueprint, const json& layers, LayerFormats formats) {
+void place_layers(Blueprint& blueprint, const json& layers, LayerFormats formats,
+                  const ParameterRules& rules) {
     int next = 0;
     for (std::size_t i = 0; i + 1 < layers.size(); ++i) {
         const std::string path = json_read::element("network.layers", i);
@@ -145,7 +146,7 @@ void place_layers(Blueprint& blueprint, const json& layers, LayerFormats formats
         if (slot)
             json_read::fail(path, "falls on slot " + std::to_string(next), "another layer is there",
                             "give it another place with \"at\"");
-        slot = Slot{.layer = layer_from_json(layer, path),
+        slot = Slot{.layer = layer_from_json(layer, path, rules),
                     .enabled = enabled,
                     .clocked = clocked,
                     .formats = own};
@@ -250,9 +251,7 @@ ParameterRules network_rules(const json& network) {
 }
 
 void add_rules(AnyLayer& layer, const ParameterRules& rules) {
-    if (layer.rules.init != InitRule::standard || !takes_init(layer)) return;
-    layer.rules.init = rules.init;
-    layer.rules.init_scale = rules.init_scale;
+    if (takes_init(layer)) layer.rules = layer.rules.within(rules);
 }
 
 Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
@@ -288,14 +287,15 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
     blueprint.grid = read_grid(json_read::find(network, "grid"), layers.size() - 1);
     blueprint.slots.resize(static_cast<std::size_t>(blueprint.grid.slots()));
     const LayerFormats formats = read_formats(network, "network");
-    place_layers(blueprint, layers, formats);
+    const ParameterRules rules = network_rules(network);
+    place_layers(blueprint, layers, formats, rules);
     const std::string head_path = json_read::element("network.layers", layers.size() - 1);
     if (layers.back().is_object() && layers.back().contains("at"))
         json_read::fail(head_path, "has a place", "the last layer is the head, outside the grid",
                         "remove \"at\"");
     json head = layers.back();
     blueprint.head_formats = take_formats(head, head_path, formats);
-    blueprint.head = layer_from_json(head, head_path);
+    blueprint.head = layer_from_json(head, head_path, rules);
     blueprint.head.infer_output(output_features);
     blueprint.links = read_links(json_read::find(network, "links"), blueprint.grid);
     return with_init(Network(std::move(blueprint)).blueprint(), network);

@@ -30,8 +30,7 @@ ParameterSpec weight(const Shape& shape, std::int64_t fan_in, InitRule init, flo
                      Activation activation = Activation::identity) {
     ParameterSpec spec{
         .name = "weight", .shape = shape, .fan_in = fan_in, .activation = activation};
-    spec.init = init;
-    spec.init_scale = scale;
+    spec.rules = {.init = init, .init_scale = scale};
     return spec;
 }
 
@@ -146,7 +145,7 @@ Network network_of(const char* json) {
 std::vector<InitRule> rules_of(const Network& network) {
     std::vector<InitRule> rules;
     for (const WeightRange& range : network.weights())
-        if (range.parameter.initial == Initial::weight) rules.push_back(range.parameter.init);
+        if (range.parameter.initial == Initial::weight) rules.push_back(range.parameter.rules.init);
     return rules;
 }
 
@@ -164,6 +163,63 @@ TEST(InitRules, AreSaidByLayersContainersAndTheNetwork) {
     const Blueprint read = blueprint_from_json(
         nlohmann::json::parse(network_section(network.blueprint()).dump()), 4, 2);
     EXPECT_EQ(read, network.blueprint());
+}
+
+/// Rule and scale of the first weight of a network with one layer before the head.
+std::pair<InitRule, float> start_of(const std::string& rules, const std::string& layer) {
+    const Blueprint blueprint = blueprint_from_json(
+        nlohmann::json::parse("{" + rules + R"("layers": [)" + layer + R"(, {"type": "dense"}]})"),
+        4, 2);
+    EXPECT_EQ(blueprint_from_json(nlohmann::json(network_section(blueprint))), blueprint) << layer;
+    const Network network(blueprint);
+    const ParameterRules& start = network.weights().front().parameter.rules;
+    return {start.init, start.init_scale};
+}
+
+TEST(InitRules, TheNearestHolds) {
+    const auto dense = [](const std::string& keys) {
+        return R"({"type": "dense", "out": 4)" + keys + "}";
+    };
+    const auto within = [&](const std::string& outer, const std::string& inner) {
+        return R"({"type": "sequential", "layers": [)" + dense(inner) + "]" + outer + "}";
+    };
+    const auto expect = [](const std::pair<InitRule, float>& found, InitRule init, float scale) {
+        EXPECT_EQ(found, (std::pair(init, scale)));
+    };
+    const std::string twice = R"(, "init": "scaled", "init_scale": 2)";
+    const std::string network_twice = R"("init": "scaled", "init_scale": 2, )";
+    const std::string half = R"(, "init_scale": 0.5)";
+    expect(start_of(network_twice, dense(half)), InitRule::scaled, 0.5F);
+    expect(start_of("", within(twice, half)), InitRule::scaled, 0.5F);
+    expect(start_of(network_twice, within(half, "")), InitRule::scaled, 0.5F);
+    expect(start_of("", within(twice, R"(, "init_scale": 1)")), InitRule::scaled, 1.0F);
+    expect(start_of("", within(R"(, "init_scale": 2)", half)), InitRule::standard, 0.5F);
+    expect(start_of(R"("init": "zeros", )", dense(R"(, "init": "default")")), InitRule::scaled,
+           1.0F);
+    expect(start_of("", within(twice, R"(, "init": "default")")), InitRule::scaled, 1.0F);
+    expect(start_of(network_twice, within(R"(, "init": "default")", "")), InitRule::scaled, 1.0F);
+    expect(start_of(network_twice, dense(R"(, "init": "normal")")), InitRule::normal, 1.0F);
+    expect(start_of("", dense(R"(, "init": "default", "init_scale": 1)")), InitRule::standard,
+           1.0F);
+}
+
+TEST(InitRules, TheNearestSaysWhatDecays) {
+    const Network network = network_of(R"({"layers": [
+        {"type": "sequential", "decay": false, "layers": [
+            {"type": "dense", "out": 4, "decay": true}, {"type": "dropout"},
+            {"type": "residual", "layers": [
+                {"type": "dense", "out": 4}, {"type": "dense", "out": 4, "decay": true}]},
+            {"type": "dense", "out": 4}]},
+        {"type": "sequential", "decay": false, "layers": [{"type": "dense", "out": 4}]},
+        {"type": "dense", "bias": false}]})");
+    std::vector<std::string> decaying;
+    for (std::size_t i = 0; i < network.weights().size(); ++i)
+        if (network.weights()[i].parameter.decays()) decaying.push_back(network.weight_name(i));
+    EXPECT_THAT(decaying, ElementsAre("slot.0.layers.0.weight", "slot.0.layers.2.layers.1.weight",
+                                      "head.weight"));
+    EXPECT_FALSE(network.blueprint().slots[1]->layer.rules.decay);
+    EXPECT_EQ(blueprint_from_json(nlohmann::json(network_section(network.blueprint()))),
+              network.blueprint());
 }
 
 TEST(InitRules, NetworksStartByThem) {

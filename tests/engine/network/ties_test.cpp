@@ -206,6 +206,7 @@ TEST(Ties, FollowSlotsThatMove) {
     EXPECT_EQ(tie_of(blueprint.slots[2]->layer)->slot, 5);
     EXPECT_FALSE(lends(blueprint, 1));
     EXPECT_TRUE(lends_to_enabled(blueprint, 5, "weight"));
+    EXPECT_THAT(borrowers(blueprint, 5, "weight"), testing::ElementsAre(2));
     blueprint.slots[2]->enabled = false;
     EXPECT_FALSE(lends_to_enabled(blueprint, 5, "weight"));
     EXPECT_TRUE(lends(blueprint, 5));

@@ -63,6 +63,23 @@ TEST(WeightFormats, LayersHaveTheirOwnOrThoseOfTheNetwork) {
         ThrowsMessage<ConfigError>(HasSubstr("network.dtype")));
 }
 
+TEST(WeightFormats, AreNoMatterOfWhatDecays) {
+    const auto network_of = [](std::string_view decay) {
+        return Network(test::blueprint_of(
+            R"({"layers": [{"type": "dense", "out": 6, "dtype": "int2")" + std::string(decay) +
+                R"(}, {"type": "kmeans", "clusters": 3, "dtype": "int2"}, {"type": "dense"}]})",
+            40, 3));
+    };
+    const Network plain = network_of("");
+    const Network kept = network_of(R"(, "decay": false)");
+    EXPECT_FALSE(kept.weights().front().parameter.decays());
+    EXPECT_EQ(WeightFormats(kept).bytes(), WeightFormats(plain).bytes());
+    const std::vector<float> masters = test::some_weights(plain);
+    EXPECT_EQ(evaluated_weights(kept, masters), evaluated_weights(plain, masters));
+    // The centers of kmeans, whose size means something, are in no format.
+    EXPECT_EQ(WeightFormats(kept).encoded().size(), 1U);
+}
+
 TEST(WeightFormats, MatricesAreRoundedAndTheRestStays) {
     const Network network = network_of_formats();
     const std::vector<float> masters = test::some_weights(network);

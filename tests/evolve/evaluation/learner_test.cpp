@@ -43,6 +43,29 @@ LearningSettings settings_with(std::int64_t steps, double rate) {
     return settings;
 }
 
+/// What a training makes of a network in as many steps, each of all rows.
+std::vector<float> trained(const Task& task, const Genome& genome,
+                           const LearningSettings& settings) {
+    const auto backend = make_cpu_backend({});
+    const TrainingSettings training{.epochs = settings.steps,
+                                    .batch = settings.batch,
+                                    .loss = task.learning()->loss,
+                                    .optimizer = settings.optimizer,
+                                    .learning_rates = {settings.learning_rate},
+                                    .clip_norm = settings.clip_norm,
+                                    .initial_weights = genome.weights};
+    Trainer trainer(*backend, Network(genome.blueprint), task.learning()->data, training);
+    trainer.run();
+    return trainer.weights(0);
+}
+
+void expect_near(const std::vector<float>& found, const std::vector<float>& expected,
+                 std::string_view of) {
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i)
+        EXPECT_NEAR(found[i], expected[i], 2e-5F) << of << ' ' << i;
+}
+
 TEST(Learner, OvercomesAShortageInHalves) {
     const auto task = testing::standard_task(blobs);
     std::vector<Genome> genomes;
@@ -67,27 +90,38 @@ TEST(Learner, OvercomesAShortageInHalves) {
 
 TEST(Learner, TakesTheStepsOfATraining) {
     const auto task = testing::standard_task(blobs);
-    const auto backend = make_cpu_backend({});
     for (const Optimizer& optimizer : {Optimizer(Sgd{.momentum = 0.9}), Optimizer(Adam{}),
                                        Optimizer(RmsProp{.weight_decay = 0.1})}) {
         const Genome genome = testing::genome_for(*task, two_layers, 3);
         LearningSettings settings = settings_with(5, 0.05);
         settings.optimizer = optimizer;
         settings.clip_norm = 0.5;
-        TrainingSettings training{.epochs = 5,
-                                  .batch = 1000,
-                                  .loss = task->learning()->loss,
-                                  .optimizer = optimizer,
-                                  .learning_rates = {0.05},
-                                  .clip_norm = 0.5,
-                                  .initial_weights = genome.weights};
-        Trainer trainer(*backend, Network(genome.blueprint), task->learning()->data, training);
-        trainer.run();
-        const std::vector<float> expected = trainer.weights(0);
-        const std::vector<float> found = learned(*task, {genome}, settings)[0];
-        ASSERT_EQ(found.size(), expected.size());
-        for (std::size_t i = 0; i < found.size(); ++i)
-            EXPECT_NEAR(found[i], expected[i], 2e-5F) << name(optimizer) << ' ' << i;
+        expect_near(learned(*task, {genome}, settings)[0], trained(*task, genome, settings),
+                    name(optimizer));
+    }
+}
+
+TEST(Learner, DecayLeavesDisabledLayersAsTheyAreUnlessTheyShareWeights) {
+    const auto task = testing::standard_task(blobs);
+    const std::string begins = R"({"layers": [{"type": "dense", "out": 4, "activation": "tanh"},
+        {"type": "dense", "out": 4}, {"type": "dense", "out": 4, "activation": "tanh")";
+    for (const Optimizer& optimizer : {Optimizer(Adam{.weight_decay = 0.5, .decoupled = true}),
+                                       Optimizer(Sgd{.momentum = 0.9, .weight_decay = 0.5})}) {
+        LearningSettings settings = settings_with(5, 0.05);
+        settings.optimizer = optimizer;
+        for (const std::string tie : {"", R"(, "tied": "slot.1.weight")"}) {
+            std::vector<Genome> genomes(
+                4, testing::genome_for(*task, begins + tie + R"(}, {"type": "dense"}]})", 3));
+            // One run has all of them.
+            for (std::size_t i = 0; i < genomes.size(); ++i) {
+                genomes[i].blueprint.slots[1]->enabled = i % 2 == 0;
+                genomes[i].blueprint.slots[2]->enabled = i / 2 == 0;
+            }
+            const auto together = learned(*task, genomes, settings);
+            for (std::size_t i = 0; i < genomes.size(); ++i)
+                expect_near(together[i], trained(*task, genomes[i], settings),
+                            std::string(name(optimizer)) + tie);
+        }
     }
 }
 

@@ -63,6 +63,10 @@ TEST(InitRules, NewLayersTakeThoseOfTheNetworkUnlessGiven) {
     const std::optional<AnyLayer> layer = new_layer("dense", {4}, {3}, settings);
     EXPECT_EQ(layer->rules.init, InitRule::xavier_normal);
     EXPECT_FALSE(std::get<Dense>(layer->variant()).bias);
+
+    settings.layers.front().rules = {.init_scale = 0.5F};
+    EXPECT_EQ(new_layer("dense", {4}, {3}, settings)->rules,
+              (ParameterRules{.init = InitRule::orthogonal, .init_scale = 0.5F}));
 }
 
 TEST(InitRules, LayersKeepThemAsTheyGrow) {
