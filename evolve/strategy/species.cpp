@@ -7,32 +7,19 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
-#include "cambrian/evolve/strategy/offspring.hpp"
 #include "cambrian/evolve/strategy/selection.hpp"
+#include "cambrian/evolve/strategy/species_groups.hpp"
 #include "cambrian/evolve/strategy/species_state.hpp"
 #include "cambrian/evolve/strategy/strategy.hpp"
 
 namespace cambrian::evolve {
 
 namespace {
-
-constexpr std::uint32_t species_format = 2;
-
-/// The births of a species in a generation, and what it is after them.
-struct Group {
-    SpeciesState state;
-    std::vector<Survivor> members;  ///< The fittest first.
-};
-
-bool fitter_survivor(const Survivor& a, const Survivor& b) {
-    return a.fitness != b.fitness ? a.fitness > b.fitness : a.position < b.position;
-}
 
 class SpeciesStrategy final : public Strategy {
   public:
@@ -90,11 +77,7 @@ class SpeciesStrategy final : public Strategy {
   private:
     /// Index of the species of a birth, from that of the oldest living one on; `unmatched`: none.
     [[nodiscard]] std::uint32_t number_of(const Scores& scores, std::uint64_t position) const;
-    [[nodiscard]] std::vector<Group> groups_of(const Scores& scores) const;
-    void drop_stagnant(std::vector<Group*>& living) const;
-    void drop_least_fit(std::vector<Group*>& living) const;
-    void divide_births(std::span<Group* const> living) const;
-    void choose_representatives(std::span<Group* const> living) const;
+    [[nodiscard]] std::vector<SpeciesGroup> groups_of(const Scores& scores) const;
     [[nodiscard]] double next_threshold(std::size_t species) const;
     [[nodiscard]] Parents parents_in(const SpeciesState& species, BirthId id) const;
     [[nodiscard]] std::string settings_text() const;
@@ -134,7 +117,7 @@ Birth SpeciesStrategy::birth(std::uint64_t position) const {
 Parents SpeciesStrategy::parents_in(const SpeciesState& species, BirthId id) const {
     const std::span<const Member> pool = state_.pool;
     const auto own = static_cast<std::uint32_t>(species.parents);
-    const auto others = static_cast<std::uint32_t>(pool.size()) - own;
+    const auto others = static_cast<std::uint32_t>(state_.parents()) - own;
     RandomStream rng(select_key_, id);
     const bool two = rng.chance(splice_rate_);
     const bool abroad = two && rng.chance(settings_.interspecies_rate) && others > 0;
@@ -143,13 +126,9 @@ Parents SpeciesStrategy::parents_in(const SpeciesState& species, BirthId id) con
     if (!two || (!abroad && own == 1)) {
         return {parent_at(pool, first)};
     }
-    std::size_t second = 0;
-    if (abroad) {
-        second = rng.index(others);
-        second += second >= species.first_place ? own : 0U;
-    } else {
-        second = species.first_place + select_other(rng, own, nth, selection_);
-    }
+    const std::size_t second = abroad
+                                   ? state_.parent_elsewhere(species, rng.index(others))
+                                   : species.first_place + select_other(rng, own, nth, selection_);
     return fitter(pool[second], pool[first])
                ? Parents{parent_at(pool, second), parent_at(pool, first)}
                : Parents{parent_at(pool, first), parent_at(pool, second)};
@@ -223,9 +202,9 @@ std::vector<SpeciesSummary> SpeciesStrategy::species() const {
     return all;
 }
 
-std::vector<Group> SpeciesStrategy::groups_of(const Scores& scores) const {
+std::vector<SpeciesGroup> SpeciesStrategy::groups_of(const Scores& scores) const {
     const std::span<const SpeciesState> living = state_.living();
-    std::vector<Group> groups;
+    std::vector<SpeciesGroup> groups;
     for (const SpeciesState& species : living) {
         groups.push_back({species, {}});
     }
@@ -242,104 +221,10 @@ std::vector<Group> SpeciesStrategy::groups_of(const Scores& scores) const {
         groups[number].members.push_back(
             {static_cast<std::uint32_t>(position), scores.fitness[position]});
     }
-    for (Group& group : groups) {
-        double sum = 0.0;
-        for (const Survivor& member : group.members) {
-            sum += member.fitness;
-        }
-        std::ranges::sort(group.members, fitter_survivor);
-        SpeciesState& state = group.state;
-        state.size = group.members.size();
-        state.offspring = state.carried = state.parents = state.representative = 0;
-        if (state.size == 0) {
-            continue;
-        }
-        state.best = group.members.front().fitness;
-        state.mean = sum / static_cast<double>(state.size);
-        if (state.best > state.record || begins_task(task_changes_, generation_)) {
-            state.record = state.best;
-            state.improved = generation_;
-        }
+    for (SpeciesGroup& group : groups) {
+        rank_members(group, generation_, begins_task(task_changes_, generation_));
     }
     return groups;
-}
-
-void SpeciesStrategy::drop_stagnant(std::vector<Group*>& living) const {
-    if (settings_.stagnation == 0) {
-        return;
-    }
-    std::vector<Group*> ranked = living;
-    std::ranges::stable_sort(ranked, std::ranges::greater{},
-                             [](const Group* group) { return group->state.best; });
-    ranked.resize(std::min<std::size_t>(ranked.size(), settings_.protected_species));
-    std::erase_if(living, [&](Group* group) {
-        return generation_ - group->state.improved >= settings_.stagnation &&
-               std::ranges::find(ranked, group) == ranked.end();
-    });
-}
-
-/// More species than the births can feed: the fittest stay.
-void SpeciesStrategy::drop_least_fit(std::vector<Group*>& living) const {
-    const std::uint64_t least = std::max<std::uint64_t>(settings_.min_size, 1);
-    if (living.size() <= size_ / least) {
-        return;
-    }
-    std::vector<Group*> ranked = living;
-    std::ranges::stable_sort(ranked, std::ranges::greater{},
-                             [](const Group* group) { return group->state.best; });
-    ranked.resize(size_ / least);
-    std::erase_if(living,
-                  [&](Group* group) { return std::ranges::find(ranked, group) == ranked.end(); });
-}
-
-void SpeciesStrategy::divide_births(std::span<Group* const> living) const {
-    std::vector<SharingSpecies> sharing;
-    for (const Group* group : living) {
-        sharing.push_back({group->members, generation_ - group->state.born});
-    }
-    std::vector<std::uint64_t> counts =
-        offspring_counts(shared_fitness(sharing, settings_), size_, settings_.min_size);
-    const auto best =
-        std::ranges::max_element(living, {}, [](const Group* group) { return group->state.best; });
-    // The fittest of all is carried over whatever its species comes to.
-    std::uint64_t& of_best = counts[static_cast<std::size_t>(best - living.begin())];
-    if (of_best == 0) {
-        --*std::ranges::max_element(counts);
-        ++of_best;
-    }
-    constexpr double slack = 1e-9;  // keeps 0.2 · 5 at 1
-    std::uint64_t all_carried = 0;
-    for (std::size_t i = 0; i < living.size(); ++i) {
-        SpeciesState& state = living[i]->state;
-        state.offspring = counts[i];
-        std::uint64_t carried = state.size >= settings_.elitism_size ? settings_.elitism : 0;
-        if (living[i] == *best) {
-            carried = std::max<std::uint64_t>(carried, 1);
-        }
-        state.carried = std::min({carried, state.size, state.offspring});
-        all_carried += state.carried;
-        const double survivors =
-            std::ceil(settings_.survival * static_cast<double>(state.size) - slack);
-        const auto parents = static_cast<std::uint64_t>(std::max(survivors, 1.0));
-        state.parents = state.offspring == 0 ? 0 : std::max(parents, state.carried);
-    }
-    // Where everybody lived on no child would be born: one gives way, but not the fittest of all.
-    if (all_carried == size_ && size_ > 1) {
-        const auto others = [&](const Group* group) {
-            return group->state.carried - (group == *best ? 1 : 0);
-        };
-        --(*std::ranges::max_element(living, {}, others))->state.carried;
-    }
-}
-
-void SpeciesStrategy::choose_representatives(std::span<Group* const> living) const {
-    RandomStream rng(representative_key_, generation_);
-    for (Group* group : living) {
-        SpeciesState& state = group->state;
-        if (settings_.representative == Representative::random && state.parents > 0) {
-            state.representative = rng.index(static_cast<std::uint32_t>(state.parents));
-        }
-    }
 }
 
 double SpeciesStrategy::next_threshold(std::size_t species) const {
@@ -353,28 +238,28 @@ double SpeciesStrategy::next_threshold(std::size_t species) const {
 
 Decision SpeciesStrategy::decide(const Scores& scores, ThreadPool&) const {
     CAMBRIAN_ASSERT(scores.size() == size_ && scores.species.size() == size_);
-    std::vector<Group> groups = groups_of(scores);
+    std::vector<SpeciesGroup> groups = groups_of(scores);
     SpeciesDecision decision;
     decision.next_id = state_.next_id + groups.size() - state_.living().size();
-    std::vector<Group*> living;
-    for (Group& group : groups) {
+    std::vector<SpeciesGroup*> living;
+    for (SpeciesGroup& group : groups) {
         if (!group.members.empty()) {
             living.push_back(&group);
         }
     }
-    const std::vector<Group*> all = living;
+    const std::vector<SpeciesGroup*> all = living;
     decision.threshold = next_threshold(all.size());
-    drop_stagnant(living);
+    drop_species(living, settings_, size_, generation_);
     if (!living.empty()) {
-        drop_least_fit(living);
-        divide_births(living);
-        choose_representatives(living);
+        divide_births(living, settings_, size_, generation_);
+        choose_representatives(living, settings_.representative,
+                               RandomStream(representative_key_, generation_));
     }
-    for (const Group* group : all) {
+    for (const SpeciesGroup* group : all) {
         decision.species.push_back(group->state);
-        const auto parents = static_cast<std::ptrdiff_t>(group->state.parents);
+        const auto kept = static_cast<std::ptrdiff_t>(group->state.kept);
         decision.survivors.insert(decision.survivors.end(), group->members.begin(),
-                                  group->members.begin() + parents);
+                                  group->members.begin() + kept);
     }
     return encode(decision);
 }
@@ -434,7 +319,7 @@ std::unique_ptr<Strategy> SpeciesStrategy::receive(std::span<const Member> immig
     SpeciesState visitors;
     visitors.id = state.next_id++;
     visitors.born = visitors.improved = generation_;
-    visitors.size = visitors.parents = arrived.size();
+    visitors.size = visitors.kept = visitors.parents = arrived.size();
     visitors.best = visitors.record = arrived.front().fitness;
     double sum = 0.0;
     for (const Member& member : arrived) {
@@ -476,8 +361,9 @@ std::unique_ptr<Strategy> SpeciesStrategy::load(std::span<const std::byte> bytes
     ArchiveReader reader(bytes, "strategy of the checkpoint");
     std::uint32_t found = 0;
     reader.read(found);
-    if (found != species_format) {
-        reader.fail(fmt::format("it has format {}, this program reads {}", found, species_format));
+    if (found < oldest_species_format || found > species_format) {
+        reader.fail(fmt::format("it has format {}, this program reads {} to {}", found,
+                                oldest_species_format, species_format));
     }
     auto other = std::make_unique<SpeciesStrategy>(*this);
     std::string text;
@@ -494,7 +380,7 @@ std::unique_ptr<Strategy> SpeciesStrategy::load(std::span<const std::byte> bytes
     reader.read(other->generation_);
     reader.read(other->restarts_.record);
     reader.read(other->restarts_.improved);
-    other->state_.read(reader, size_);
+    other->state_.read(reader, found, size_);
     reader.finish();
     other->state_.arrange(size_, other->generation_ - 1);
     return other;

@@ -13,10 +13,10 @@ namespace cambrian::evolve {
 
 namespace {
 
-constexpr std::array whole_columns{&SpeciesState::id,       &SpeciesState::born,
-                                   &SpeciesState::improved, &SpeciesState::size,
-                                   &SpeciesState::parents,  &SpeciesState::offspring,
-                                   &SpeciesState::carried,  &SpeciesState::representative};
+constexpr std::array whole_columns{
+    &SpeciesState::id,        &SpeciesState::born,    &SpeciesState::improved,
+    &SpeciesState::size,      &SpeciesState::kept,    &SpeciesState::parents,
+    &SpeciesState::offspring, &SpeciesState::carried, &SpeciesState::representative};
 constexpr std::array real_columns{&SpeciesState::record, &SpeciesState::best, &SpeciesState::mean};
 
 void write_species(ArchiveWriter& writer, std::span<const SpeciesState> species) {
@@ -31,15 +31,22 @@ void write_species(ArchiveWriter& writer, std::span<const SpeciesState> species)
     }
 }
 
-std::vector<SpeciesState> read_species(ArchiveReader& reader) {
-    constexpr std::size_t bytes = 8 * (whole_columns.size() + real_columns.size());
-    std::vector<SpeciesState> species(reader.read_count(bytes));
+std::vector<SpeciesState> read_species(ArchiveReader& reader,
+                                       std::uint32_t format = species_format) {
+    const bool all_parents = format < 3;
+    const std::size_t columns = whole_columns.size() + real_columns.size() - (all_parents ? 1 : 0);
+    std::vector<SpeciesState> species(reader.read_count(8 * columns));
     for (SpeciesState& one : species) {
         for (const auto column : whole_columns) {
-            reader.read(one.*column);
+            if (!all_parents || column != &SpeciesState::kept) {
+                reader.read(one.*column);
+            }
         }
         for (const auto column : real_columns) {
             reader.read(one.*column);
+        }
+        if (all_parents) {
+            one.kept = one.parents;
         }
     }
     return species;
@@ -49,19 +56,20 @@ std::vector<SpeciesState> read_species(ArchiveReader& reader) {
 void check_species(const ArchiveReader& reader, std::span<const SpeciesState> species,
                    std::size_t members, std::uint64_t births) {
     std::uint64_t offspring = 0;
-    std::uint64_t parents = 0;
+    std::uint64_t kept = 0;
     for (const SpeciesState& one : species) {
         const bool lives = one.offspring > 0;
-        if (one.offspring > births || one.parents > births || one.carried > one.offspring ||
-            one.carried > one.parents || lives != (one.parents > 0) ||
+        if (one.offspring > births || one.kept > births || one.carried > one.offspring ||
+            one.carried > one.kept || one.parents > one.kept || lives != (one.kept > 0) ||
+            lives != (one.parents > 0) ||
             (lives ? one.representative >= one.parents : one.representative > 0)) {
             reader.fail(fmt::format("species {} contradicts itself", one.id));
         }
         offspring += one.offspring;
-        parents += one.parents;
+        kept += one.kept;
     }
-    if (parents != members || offspring != (members > 0 ? births : 0)) {
-        reader.fail("its species have other births or parents than it has");
+    if (kept != members || offspring != (members > 0 ? births : 0)) {
+        reader.fail("its species have other births or members than it has");
     }
 }
 
@@ -76,6 +84,15 @@ const SpeciesState* SpeciesPopulation::species_at(std::uint64_t position) const 
     return &living()[static_cast<std::size_t>(after - living().begin()) - 1];
 }
 
+std::size_t SpeciesPopulation::parent_elsewhere(const SpeciesState& own, std::uint64_t nth) const {
+    CAMBRIAN_EXPECT(nth < parents_ - own.parents);
+    const SpeciesState* other = living().data();
+    for (; other == &own || nth >= other->parents; ++other) {
+        nth -= other == &own ? 0 : other->parents;
+    }
+    return other->first_place + nth;
+}
+
 void SpeciesPopulation::arrange(std::uint64_t births, std::uint64_t generation) {
     std::ranges::stable_partition(species,
                                   [](const SpeciesState& one) { return one.offspring > 0; });
@@ -83,11 +100,13 @@ void SpeciesPopulation::arrange(std::uint64_t births, std::uint64_t generation) 
         std::ranges::count_if(species, [](const SpeciesState& one) { return one.offspring > 0; }));
     std::uint64_t position = 0;
     std::uint64_t place = 0;
+    parents_ = 0;
     for (SpeciesState& one : std::span(species).first(living_)) {
         one.first_position = position;
         one.first_place = place;
         position += one.offspring;
-        place += one.parents;
+        place += one.kept;
+        parents_ += one.parents;
     }
     CAMBRIAN_ASSERT(place == pool.size() && (living_ == 0 || position == births));
     for (const Member& member : pool) {
@@ -99,10 +118,11 @@ void SpeciesPopulation::arrange(std::uint64_t births, std::uint64_t generation) 
 
 void SpeciesPopulation::die_out() {
     for (SpeciesState& one : species) {
-        one.offspring = one.carried = one.parents = one.representative = 0;
+        one.get_no_births();
     }
     pool.clear();
     living_ = 0;
+    parents_ = 0;
 }
 
 void SpeciesPopulation::make_room(SpeciesState& visitors, std::uint64_t births) {
@@ -141,11 +161,11 @@ void SpeciesPopulation::write(ArchiveWriter& writer) const {
     write_members(writer, pool);
 }
 
-void SpeciesPopulation::read(ArchiveReader& reader, std::uint64_t births) {
+void SpeciesPopulation::read(ArchiveReader& reader, std::uint32_t format, std::uint64_t births) {
     reader.read(threshold);
     reader.read(last_threshold);
     reader.read(next_id);
-    species = read_species(reader);
+    species = read_species(reader, format);
     pool = read_members(reader, 2 * births);  // with migrants
     check_species(reader, species, pool.size(), births);
 }

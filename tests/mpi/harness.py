@@ -22,7 +22,7 @@ def options(description, **extra):
     parser.add_argument("--strategy", default="elite")
     parser.add_argument("--genome", default="volumetric", choices=("volumetric", "hyperneat"))
     # What is promised; a machine that runs other work beside may be later.
-    parser.add_argument("--late", type=float, default=2.0, help="seconds after a lease within which a job ends")
+    parser.add_argument("--late", type=float, default=2.0, help="seconds after a lease within which a job ends or goes on")
     for name, value in extra.items():
         parser.add_argument(f"--{name}", type=type(value), default=value)
     chosen = parser.parse_args()
@@ -47,7 +47,9 @@ def config(chosen, name, generations, population, task):
     path.write_text(json.dumps({
         "run": {"name": name, "directory": "unset", "seed": 11, "stop": {"generations": generations}},
         "population": {"size": population},
-        "strategy": {"type": chosen.strategy}, "species": {"threshold": 0.5, "target": 6},
+        # More of a species are often carried over than may be parents.
+        "strategy": {"type": chosen.strategy},
+        "species": {"threshold": 1.5, "target": 6, "survival": 0.05, "elitism": 4, "elitism_size": 2, "interspecies_rate": 0.2},
         "engine": {"backend": chosen.backend, "device": "software", "cache_directory": str(chosen.work / "cache")},
         "task": task,
         **VARIATION[chosen.genome],

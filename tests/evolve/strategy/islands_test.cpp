@@ -183,18 +183,65 @@ TEST_F(IslandsTest, MigrantsKeepTheirOriginAndStayAtHomeToo) {
 }
 
 TEST_F(IslandsTest, TheFittestOfResidentsAndMigrantsStay) {
+    const Shared apart = advanced(advanced(make({.count = 4, .every = 0})));
     for (const Topology topology : {Topology::ring, Topology::complete, Topology::star}) {
-        const IslandSettings settings{.count = 4, .topology = topology, .every = 2};
-        const Shared apart = advanced(advanced(make({.count = 4, .every = 0})));
-        const Shared subject = advanced(advanced(make(settings)));
-        for (std::uint32_t island = 0; island < 4; ++island) {
-            std::vector<Member> fittest = pool_of(*apart, island);
-            for (const std::uint64_t sender : neighbours(settings, island, 1, 3))
-                fittest.push_back(pool_of(*apart, static_cast<std::uint32_t>(sender)).front());
-            std::ranges::sort(fittest, fitter);
-            fittest.resize(3);
-            EXPECT_EQ(pool_of(*subject, island), fittest);
+        for (const std::uint64_t migrants : {1U, 2U, 3U}) {
+            const IslandSettings settings{
+                .count = 4, .topology = topology, .every = 2, .migrants = migrants};
+            const Shared subject = advanced(advanced(make(settings)));
+            for (std::uint32_t island = 0; island < 4; ++island) {
+                std::vector<Member> fittest = pool_of(*apart, island);
+                for (const std::uint64_t sender : neighbours(settings, island, 1, 3)) {
+                    const std::vector<Member> pool =
+                        pool_of(*apart, static_cast<std::uint32_t>(sender));
+                    fittest.insert(fittest.end(), pool.begin(),
+                                   pool.begin() + static_cast<std::ptrdiff_t>(migrants));
+                }
+                std::ranges::sort(fittest, fitter);
+                fittest.resize(3);
+                EXPECT_EQ(pool_of(*subject, island), fittest) << migrants;
+            }
         }
+    }
+}
+
+/// Two islands, the second of which has only members that are worse than any of the first.
+Scores better_on_the_first(const Strategy& subject) {
+    Scores scores(subject.births());
+    std::ranges::fill(scores.status, Status::ok);
+    for (std::uint64_t i = 0; i < scores.size(); ++i) {
+        const Birth birth = subject.birth(i);
+        // Those that came are the worst where they are told again, so that nobody stays there.
+        const double of_second = birth.recipe == Recipe::carry ? -1000.0 : -100.0;
+        scores.fitness[i] = (birth.island == 0 ? 100.0 : of_second) - static_cast<double>(i);
+    }
+    return scores;
+}
+
+TEST_F(IslandsTest, RandomMigrantsAreDrawnFromAllMembersWithoutRepetition) {
+    for (const std::uint64_t migrants : {1U, 2U}) {
+        Shared subject = standard_strategies().make(
+            "elite",
+            {.seed = 3,
+             .population = {.size = 20, .elite_fraction = 0.25},
+             .islands = {
+                 .count = 2, .every = 1, .migrants = migrants, .choice = Migrants::random}});
+        std::set<BirthId> seen;
+        std::set<std::set<BirthId>> groups;
+        for (int generation = 0; generation < 50; ++generation) {
+            subject = subject->apply(subject->decide(better_on_the_first(*subject), threads));
+            std::set<BirthId> arrived;
+            for (const Member& member : pool_of(*subject, 1)) {
+                if (member.fitness > 0.0) {
+                    arrived.insert(member.origin);
+                }
+            }
+            EXPECT_EQ(arrived.size(), migrants);
+            seen.insert(arrived.begin(), arrived.end());
+            groups.insert(arrived);
+        }
+        EXPECT_THAT(seen, ElementsAre(0, 1, 2));
+        EXPECT_EQ(groups.size(), 3U);
     }
 }
 

@@ -4,12 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <memory>
-#include <set>
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/evolve/strategy/strategy.hpp"
+#include "cambrian/tests/evolve/support/species_support.hpp"
 
 namespace cambrian::evolve::species_tests {
 namespace {
@@ -17,55 +15,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
-
-using Shared = std::shared_ptr<const Strategy>;
-
-Shared make(const SpeciesSettings& settings, std::uint64_t size = 10, float splice_rate = 0.5F,
-            const IslandSettings& islands = {}, const SelectionSettings& selection = {}) {
-    return standard_strategies().make("species", {.seed = 1,
-                                                  .population = {.size = size},
-                                                  .splice_rate = splice_rate,
-                                                  .islands = islands,
-                                                  .selection = selection,
-                                                  .species = settings});
-}
-
-/// Ten founders in three species of 6, 3 and 1, whose shared fitness is 1, 3 and 6.
-Scores founders() {
-    Scores scores(10);
-    std::ranges::fill(scores.status, Status::ok);
-    scores.species = {0, 0, 1, 0, 2, 1, 1, 0, 0, 0};
-    scores.fitness = {1.0, 1.0, 3.0, 1.0, 6.0, 4.0, 2.0, 1.0, 1.0, 1.0};
-    return scores;
-}
-
-Shared after(const Shared& subject, const Scores& scores) {
-    ThreadPool threads(1);
-    return subject->apply(subject->decide(scores, threads));
-}
-
-/// Every birth is of the species of its first parent, founders are of one. For one island.
-Scores faithful(const Strategy& subject, double fitness = 1.0) {
-    Scores scores(subject.births());
-    std::ranges::fill(scores.status, Status::ok);
-    std::ranges::fill(scores.fitness, fitness);
-    std::vector<std::size_t> first_places;
-    for (const SpeciesSummary& one : subject.species()) {
-        if (one.champion) {
-            first_places.push_back(index_of(*one.champion));
-        }
-    }
-    for (std::uint64_t position = 0; position < subject.births(); ++position) {
-        const Parents parents = subject.birth(position).parents;
-        if (parents.empty()) {
-            scores.species.push_back(0);
-            continue;
-        }
-        const auto later = std::ranges::upper_bound(first_places, index_of(parents.front().place));
-        scores.species.push_back(static_cast<std::uint32_t>(later - first_places.begin()) - 1);
-    }
-    return scores;
-}
 
 TEST(SpeciesStrategy, StartsWithFoundersThatAreComparedWithNobody) {
     const Shared subject = make({});
@@ -151,24 +100,6 @@ TEST(SpeciesStrategy, AnInvalidBirthIsOfNoSpecies) {
     for (const Member& member : subject->parent_pool()) {
         EXPECT_NE(member.birth, 4U);
     }
-}
-
-TEST(SpeciesStrategy, TheStagnantDieOutButForTheBest) {
-    Shared subject = after(make({.stagnation = 2, .protected_species = 1}), founders());
-    subject = after(subject, faithful(*subject));  // generation 1
-    EXPECT_EQ(subject->kinship()[0].representatives.size(), 3U);
-    Scores scores = faithful(*subject);
-    scores.fitness[0] = 0.5;
-    subject = after(subject, scores);  // generation 2: nobody has improved since 0
-    std::vector<std::uint64_t> alive;
-    for (const SpeciesSummary& one : subject->species()) {
-        EXPECT_EQ(one.improved, 0U);
-        if (one.offspring > 0) {
-            alive.push_back(one.offspring);
-        }
-    }
-    EXPECT_THAT(alive, ElementsAre(10));
-    EXPECT_EQ(subject->species().size(), 3U);
 }
 
 TEST(SpeciesStrategy, WhatWasBestInAnotherTaskKeepsNobodyStagnant) {
