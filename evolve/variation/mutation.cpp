@@ -268,7 +268,7 @@ void mutate_weights(RandomStream& rng, const MutationSettings& settings, ChildPl
 void mutate_weights(RandomStream& rng, const MutationSettings& settings, Genome& genome) {
     ChildPlan plan;
     plan.begin(std::make_shared<const Structure>(genome));
-    mutate_weights(rng, settings, plan);
+    mutate_weights(rng, settings, plan, 0);
     genome.weight_power = plan.structure->genome().weight_power;
     write_weights(plan, std::vector(genome.weights), {}, genome.weights);
 }

@@ -173,9 +173,9 @@ void mutate_structure(RandomStream& rng, const MutationSettings& settings,
 /// Noise and replacement for the pieces of a plan whose structure is final.
 /// @param birth by which the power of the noise is scheduled.
 void mutate_weights(RandomStream& rng, const MutationSettings& settings, ChildPlan& child,
-                    std::uint64_t birth = 0);
+                    std::uint64_t birth);
 
-/// Noise and replacement alone, for a genome by itself.
+/// Noise and replacement alone, for a genome by itself, as in birth 0.
 void mutate_weights(RandomStream& rng, const MutationSettings& settings, Genome& genome);
 struct MutationResult {
     Genome genome;

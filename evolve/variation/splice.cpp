@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -218,12 +219,28 @@ bool mixes(const Structure& fitter, const GeneWeights& gene, const Structure& ot
            (&fitter == &other || same_weights(fitter.blueprint(), gene, other.blueprint(), *match));
 }
 
-SpliceReport report_of(const ChildPlan& plan, const Genome& fitter, const Individual& other) {
+/// Which signature is that of a gene; none of a link.
+std::optional<std::size_t> signature_index(const Dna& dna, const GeneWeights* gene) {
+    if (gene == nullptr || gene->link >= 0) {
+        return std::nullopt;
+    }
+    const auto found = std::ranges::find(dna, gene->slot, &LayerSignature::slot);
+    return static_cast<std::size_t>(found - dna.begin());
+}
+
+SpliceReport report_of(const ChildPlan& plan, const Genome& fitter, const Individual& other,
+                       const Genome& child) {
     SpliceReport report;
+    report.fitter = dna(fitter);
+    report.other = dna(genome_of(other));
+    report.child = dna(child);
     const Structure& structure = *plan.structure;
     Partners partners(*other.structure);
     for (const GeneWeights& gene : structure.genes()) {
         const GeneWeights* match = partners.find(structure.gene(gene).id);
+        if (gene.link < 0) {
+            report.matches.push_back(signature_index(report.other, match));
+        }
         if (!mixes(structure, gene, *other.structure, match)) {
             ++report.inherited;
             continue;
@@ -278,10 +295,7 @@ Genome splice(RandomStream& rng, const SpliceSettings& settings, const Genome& f
     Genome child = plan.structure->genome();
     write_weights(plan, fitter.weights, second.weights, child.weights);
     if (report != nullptr) {
-        *report = report_of(plan, fitter, second);
-        report->fitter = dna(fitter);
-        report->other = dna(genome_of(second));
-        report->child = dna(child);
+        *report = report_of(plan, fitter, second, child);
     }
     return child;
 }

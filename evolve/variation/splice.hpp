@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,6 +63,9 @@ struct SpliceReport {
     Dna fitter;
     Dna other;
     Dna child;
+    /// Of each layer of the child, and of the fitter parent, that of the other parent by the same
+    /// gene: its index in `other`.
+    std::vector<std::optional<std::size_t>> matches;
 };
 
 /// How far the fitter parent leads: (f − g) / (|f| + |g|), which is 0 for equal fitness, at most 1,

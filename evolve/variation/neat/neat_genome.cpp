@@ -95,10 +95,10 @@ void refuse_others(const Settings& settings, const OtherSection& section) {
 }  // namespace
 
 void check(const NeatSettings& settings, const GenomeContext& context, std::string_view type) {
-    constexpr float min_time_constant = 1e-3F;
+    constexpr float shortest = 1e-3F;
     check_values(settings.weight, "weight", static_cast<float>(ValueSettings::any.min));
     check_values(settings.bias, "bias", static_cast<float>(ValueSettings::any.min));
-    check_values(settings.time_constant, "time_constant", min_time_constant);
+    check_values(settings.time_constant, "time_constant", shortest);
     check_values(settings.learning_rate, "learning_rate",
                  static_cast<float>(ValueSettings::any.min));
     check_values(settings.rule, "rule", static_cast<float>(ValueSettings::any.min));

@@ -57,10 +57,8 @@ ComparedNetworks read_networks(const CommandContext& context, const CompareOptio
         require_members(members.members.size(), members.path.string());
         const evolve::Variation variation(members.experiment.seed, members.experiment.variation);
         for (const evolve::Member& member : members.members) {
-            evolve::Genome genome = members.genome(member);
-            if (variation.develops() && !of_genes)
-                genome =
-                    evolve::genome_of(variation.develop(evolve::Individual(std::move(genome))));
+            evolve::Genome genome =
+                of_genes ? members.genome(member) : members.network(member, variation);
             all.genomes.push_back({options.sources.size() > 1
                                        ? member_name(source, member.birth)
                                        : fmt::format("birth {}", member.birth),

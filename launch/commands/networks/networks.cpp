@@ -109,31 +109,26 @@ void print_report(std::ostream& out, const evolve::SpliceReport& report) {
                        report.inherited);
 }
 
-/// Cosine of what two networks have at a place, as text; "-" where one has nothing there.
-std::string likeness(const evolve::LayerSignature* a, const evolve::LayerSignature* b) {
-    return a == nullptr || b == nullptr ? "-" : fmt::format("{:.4f}", evolve::similarity(*a, *b));
+/// Cosine of two layers, as text; "-" where there is no second one.
+std::string likeness(const evolve::LayerSignature& a, const evolve::LayerSignature* b) {
+    return b == nullptr ? "-" : fmt::format("{:.4f}", evolve::similarity(a, *b));
 }
 
-/// The DNA of the child beside those of its parents, layer by layer. The child has the places of
-/// the fitter parent.
+/// The DNA of the child beside those of its parents, layer by layer: it has the layers of the
+/// fitter parent, of the other one those of the same genes.
 void print_dna(std::ostream& out, const evolve::SpliceReport& report) {
-    const auto at = [&report](const evolve::Dna& dna, std::size_t index) {
-        const int slot = report.child[index].slot;
-        if (index + 1 == report.child.size()) return &dna.back();
-        const auto found = std::ranges::find(dna, slot, &evolve::LayerSignature::slot);
-        return found == dna.end() || &*found == &dna.back() ? nullptr : &*found;
-    };
     out << fmt::format("  {:<10} {:<20} {:>9} {:>14} {:>14} {:>14}\n", "DNA", "type", "weights",
                        "child, fitter", "child, other", "fitter, other");
     for (std::size_t i = 0; i < report.child.size(); ++i) {
         const evolve::LayerSignature& child = report.child[i];
         const bool head = i + 1 == report.child.size();
-        const evolve::LayerSignature* fitter = at(report.fitter, i);
-        const evolve::LayerSignature* other = at(report.other, i);
+        const evolve::LayerSignature& fitter = report.fitter[i];
+        const evolve::LayerSignature* other =
+            report.matches[i] ? &report.other[*report.matches[i]] : nullptr;
         out << fmt::format("  {:<10} {:<20} {:>9} {:>14} {:>14} {:>14}\n",
                            head ? "head" : fmt::format("slot {}", child.slot), child.type,
-                           child.direction.size(), likeness(&child, fitter),
-                           likeness(&child, other), likeness(fitter, other));
+                           child.direction.size(), likeness(child, &fitter), likeness(child, other),
+                           likeness(fitter, other));
     }
 }
 
@@ -300,6 +295,8 @@ int splice_command(const CommandContext& context, const SpliceOptions& options) 
     refuse_input_as_output(options.output, {options.first, options.second});
     const distributed::NetworkFile first = distributed::read_network(options.first);
     const distributed::NetworkFile second = distributed::read_network(options.second);
+    distributed::require_network(first, options.first);
+    distributed::require_network(second, options.second);
     if (options.mode == graft_mode || options.mode == residual_graft_mode)
         return graft_networks(context, options, first, second);
     const Contest fitness = contest(options, first.fitness, second.fitness);

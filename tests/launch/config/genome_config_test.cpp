@@ -212,6 +212,7 @@ TEST(GenomeConfig, KeepsGenotypesApartFromNetworks) {
     const Result evolved = run(arguments);
     ASSERT_EQ(evolved.code, 0) << evolved.err;
     const std::string genotype = directory.file("run/best_genotype.cmb");
+    const std::string child = directory.file("child.cmb");
     for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
              {"evaluate", genotype},
              {"infer", genotype, "--input", "none.csv"},
@@ -219,6 +220,9 @@ TEST(GenomeConfig, KeepsGenotypesApartFromNetworks) {
              {"check", genotype},
              {"compare", genotype, genotype},
              {"quantise", genotype, "--dtype", "int8"},
+             {"splice", genotype, genotype, "-o", child, "--mode", "neat"},
+             {"splice", directory.file("run/best.cmb"), genotype, "-o", child},
+             {"splice", genotype, genotype, "-o", child, "--mode", "graft"},
              {"convert", genotype, directory.file("genotype.safetensors")}}) {
         const Result result = run(command);
         EXPECT_NE(result.code, 0);
