@@ -88,7 +88,8 @@ INTEGERS = {
     "species.csv": "generation island id size age improved offspring representative",
     "epochs.csv": "epoch individual skipped",
     "trials.csv": "seed generations evaluations champion_tests parameters env_steps",
-    "sweep.csv": "runs solved champion_tests",
+    "sweep.csv": "runs solved failed_before_cap champion_tests evaluations_count generations_count best_count "
+                 "validated_count tested_count",
 }
 FLAGS = {"epochs.csv": "best stopped", "trials.csv": "solved"}
 TEXTS = {"trials.csv": "reason"}

@@ -28,9 +28,9 @@ class Recording {
         : tensors_(std::move(tensors)), state_count_(state_count) {}
 
     [[nodiscard]] std::int64_t episodes() const { return tensors_[0].shape.elements(); }
-    [[nodiscard]] double score(std::int64_t episode) const { return at(0, episode); }
+    [[nodiscard]] const std::vector<double>& scores() const { return tensors_[0].elements; }
     [[nodiscard]] std::int64_t steps(std::int64_t episode) const {
-        return static_cast<std::int64_t>(at(1, episode));
+        return static_cast<std::int64_t>(tensors_[1].elements[static_cast<std::size_t>(episode)]);
     }
     [[nodiscard]] std::int64_t recorded() const { return tensors_.back().shape[0]; }
     /// @param step 0: the start.
@@ -43,40 +43,43 @@ class Recording {
                                                    episodes(), episode, recorded()));
         return state;
     }
-    /// The best of them, the first of equal ones.
-    [[nodiscard]] std::int64_t best() const {
-        const auto worth = [this](std::int64_t episode) {
-            return std::isnan(score(episode)) ? -std::numeric_limits<double>::infinity()
-                                              : score(episode);
-        };
-        std::int64_t best = 0;
-        for (std::int64_t i = 1; i < episodes(); ++i)
-            if (worth(i) > worth(best)) best = i;
-        return best;
-    }
 
   private:
-    [[nodiscard]] double at(std::size_t tensor, std::int64_t episode) const {
-        return tensors_[tensor].elements[static_cast<std::size_t>(episode)];
-    }
-
     std::vector<Tensor> tensors_;
     std::size_t state_count_;
 };
 
-Recording record(Backend& backend, const Task& task, const Genome& genome, std::uint64_t seed,
-                 const EvaluationRound& round, std::int64_t max_steps) {
+Recording record(const EpisodeSetting& setting, const Genome& genome, const EvaluationRound& round,
+                 std::int64_t max_steps) {
+    const Task& task = setting.task;
     const Network network(genome.blueprint);
     Inference pass;
     const NetworkOperands operands = pass.add(network, genome);
-    const std::vector<Var> draws = pass.add("draws", task.draws(round.phase, seed, round.round));
+    const std::vector<Var> draws =
+        pass.add("draws", task.draws(round.phase, setting.seed, round.round));
     const RolloutRecord episodes =
         record_rollout(task, {pass.graph, network, operands, {}, draws}, round.phase, max_steps);
     pass.graph.output(episodes.scores);
     pass.graph.output(episodes.steps);
     for (const Var state : episodes.start) pass.graph.output(state);
     for (const Var state : episodes.states) pass.graph.output(state);
-    return {cambrian::evaluate(backend, pass.graph, 1, pass.values), episodes.start.size()};
+    return {cambrian::evaluate(setting.backend, pass.graph, 1, pass.values), episodes.start.size()};
+}
+
+/// The best of them, the first of equal ones.
+std::size_t best_of(const std::vector<double>& scores) {
+    const auto worth = [](double score) {
+        return std::isnan(score) ? -std::numeric_limits<double>::infinity() : score;
+    };
+    return static_cast<std::size_t>(std::ranges::max_element(scores, {}, worth) - scores.begin());
+}
+
+/// What an evaluation says of each episode; nothing where its fitness is not valid.
+std::vector<double> evaluated_scores(const EpisodeSetting& setting, const Genome& genome,
+                                     const EvaluationRound& round) {
+    Evaluator evaluator(setting.backend, setting.task, setting.seed, setting.family);
+    const std::array<const Genome*, 1> one{&genome};
+    return evaluator.evaluate(one, round).front().per_sample;
 }
 
 /// Whether the first state of an environment has a picture.
@@ -97,24 +100,28 @@ bool is_visible(const Task& task) {
                                   : dynamic_cast<const VisibleTask*>(&task.inner()) != nullptr;
 }
 
-std::optional<DrawnEpisode> best_episode(Backend& backend, const Task& task, const Genome& genome,
-                                         std::uint64_t seed, const EvaluationRound& round,
-                                         std::int64_t max_steps) {
+std::optional<DrawnEpisode> best_episode(const EpisodeSetting& setting, const Genome& genome,
+                                         const EvaluationRound& round, std::int64_t max_steps) {
+    const Task& task = setting.task;
     if (!is_visible(task)) return std::nullopt;
     if (const auto* visible = dynamic_cast<const VisibleTask*>(&task.inner())) {
         const Individual individual(genome);
         const std::array<const Individual*, 1> one{&individual};
-        PopulationRunner runner(backend, Family::graph);
-        HostPopulation population(backend, runner, task.signature(), one, {});
-        return visible->play(population, {round.phase, seed, round.round}, max_steps);
+        PopulationRunner runner(setting.backend, setting.family);
+        HostPopulation population(setting.backend, runner, task.signature(), one, {});
+        return visible->play(population, {round.phase, setting.seed, round.round}, max_steps);
     }
-    const Recording recording = record(backend, task, genome, seed, round, max_steps);
-    const std::int64_t best = recording.best();
-    DrawnEpisode episode{.score = recording.score(best),
+    const Recording recording = record(setting, genome, round, max_steps);
+    std::vector<double> scores = evaluated_scores(setting, genome, round);
+    if (scores.size() != recording.scores().size()) scores = recording.scores();
+    const std::size_t place = best_of(scores);
+    const auto best = static_cast<std::int64_t>(place);
+    DrawnEpisode episode{.score = scores[place],
                          .steps = recording.steps(best),
                          .number = best,
                          .episodes = recording.episodes(),
-                         .pictures = {}};
+                         .pictures = {},
+                         .drawn_score = recording.scores()[place]};
     const std::int64_t last = std::min(episode.steps, recording.recorded());
     for (std::int64_t step = 0; step <= last; ++step)
         if (auto picture = environment_of(task)->picture(recording.state(best, step)))

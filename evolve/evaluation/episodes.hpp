@@ -12,10 +12,19 @@ namespace cambrian::evolve {
 /// Whether anybody can draw the episodes of a task: its environment, or itself (VisibleTask).
 [[nodiscard]] bool is_visible(const Task& task);
 
-/// The best of the episodes that a network has in a round (of equal ones the first), as an
-/// Evaluator runs them, with pictures of its first steps. Nothing where the task is not visible.
-[[nodiscard]] std::optional<DrawnEpisode> best_episode(Backend& backend, const Task& task,
-                                                       const Genome& genome, std::uint64_t seed,
+/// What an Evaluator is made of, see there.
+struct EpisodeSetting {
+    Backend& backend;
+    const Task& task;
+    std::uint64_t seed = 0;
+    Family family = Family::graph;
+};
+
+/// The best of the episodes that a network has in a round (of equal ones the first), by the scores
+/// that an Evaluator gives, with pictures of its first steps. Nothing where the task is not
+/// visible.
+[[nodiscard]] std::optional<DrawnEpisode> best_episode(const EpisodeSetting& setting,
+                                                       const Genome& genome,
                                                        const EvaluationRound& round,
                                                        std::int64_t max_steps);
 

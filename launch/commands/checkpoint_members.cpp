@@ -59,6 +59,13 @@ evolve::Genome CheckpointMembers::genome(const evolve::Member& member) const {
     return evolve::genome_of(*found->second);
 }
 
+evolve::Genome CheckpointMembers::network(const evolve::Member& member,
+                                          const evolve::Variation& variation) const {
+    evolve::Genome own = genome(member);
+    return variation.develops() ? genome_of(variation.develop(evolve::Individual(std::move(own))))
+                                : own;
+}
+
 distributed::NetworkFile CheckpointMembers::file(const evolve::Member& member) const {
     distributed::NetworkFile file;
     file.genome = genome(member);

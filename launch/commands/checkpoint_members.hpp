@@ -13,7 +13,8 @@
 
 namespace cambrian::launch {
 
-/// Those of a checkpoint that may become parents, with different genomes, the fittest first.
+/// Those that a checkpoint keeps (parents, and who is carried over), with different genomes, the
+/// fittest first.
 struct CheckpointMembers {
     std::filesystem::path run;
     std::filesystem::path path;  ///< Of the checkpoint.
@@ -24,6 +25,9 @@ struct CheckpointMembers {
 
     /// Throws InputError where the checkpoint lacks the genome of a member.
     [[nodiscard]] evolve::Genome genome(const evolve::Member& member) const;
+    /// What it answers with: where genotypes develop, the network that it grows into.
+    [[nodiscard]] evolve::Genome network(const evolve::Member& member,
+                                         const evolve::Variation& variation) const;
     /// What a file of it holds; a genotype where these develop.
     [[nodiscard]] distributed::NetworkFile file(const evolve::Member& member) const;
 };

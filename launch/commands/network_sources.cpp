@@ -43,8 +43,7 @@ std::vector<SourceNetwork> read_source_networks(const CommandContext& context,
         for (const evolve::Member& member : members.members) {
             if (elites > 0 && taken++ == elites) break;
             distributed::NetworkFile file = members.file(member);
-            if (variation.develops())
-                file.genome = evolve::genome_of(variation.develop(evolve::Individual(file.genome)));
+            file.genome = members.network(member, variation);
             all.push_back(
                 {member_name(source, member.birth), members.path.string(), std::move(file)});
         }

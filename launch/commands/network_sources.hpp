@@ -22,8 +22,8 @@ struct SourceNetwork {
 /// What a network of a checkpoint is called among those of several sources.
 [[nodiscard]] std::string member_name(const std::string& source, evolve::BirthId birth);
 
-/// The networks of files, and of checkpoints those that may become parents, with different genomes,
-/// the fittest first, as networks where genotypes develop.
+/// The networks of files, and those that checkpoints keep (parents, and who is carried over), with
+/// different genomes, the fittest first, as networks where genotypes develop.
 /// @param elites at most so many of each checkpoint; 0: all.
 [[nodiscard]] std::vector<SourceNetwork> read_source_networks(
     const CommandContext& context, const std::vector<std::string>& sources, std::uint64_t elites);

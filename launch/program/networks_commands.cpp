@@ -32,7 +32,7 @@ void CommandLine::add_evaluate() {
         [this] { return evaluate_command(context_, evaluate_); });
     sub.add_option("NETWORKS", evaluate_.networks,
                    "Networks (.cmb); checkpoints or directories of runs stand for the networks "
-                   "that may become parents")
+                   "that they keep: parents, and who is carried over")
         ->required();
     sub.add_option("--elite", evaluate_.elite,
                    "How many of each checkpoint, the fittest first; without it all")

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <set>
+#include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
 
@@ -77,8 +79,11 @@ struct Point {
     bool gap = false;  ///< Before it.
 };
 
-/// The points of a line in the picture; in each column of it only the extremes.
-std::vector<Point> points_of(const Line& line, const Axis& across, const Axis& up) {
+/// What shares half a pixel is one to the eye.
+constexpr double least_apart = 0.5;
+
+/// Where the points of a line stand in the picture.
+std::vector<Point> placed(const Line& line, const Axis& across, const Axis& up) {
     std::vector<Point> points;
     bool gap = true;
     for (std::size_t i = 0; i < line.x.size(); ++i) {
@@ -89,6 +94,11 @@ std::vector<Point> points_of(const Line& line, const Axis& across, const Axis& u
         points.push_back({across.place(line.x[i]), up.place(line.y[i]), gap});
         gap = false;
     }
+    return points;
+}
+
+/// Of many points of a line only the extremes of each column of the picture.
+std::vector<Point> thinned_line(std::vector<Point> points) {
     if (points.size() < 1500) return points;
     std::vector<Point> thinned;
     for (std::size_t i = 0; i < points.size();) {
@@ -96,7 +106,7 @@ std::vector<Point> points_of(const Line& line, const Axis& across, const Axis& u
         std::size_t low = i;
         std::size_t high = i;
         bool any_gap = false;
-        for (; end < points.size() && points[end].x < points[i].x + 0.5; ++end) {
+        for (; end < points.size() && points[end].x < points[i].x + least_apart; ++end) {
             any_gap |= points[end].gap;
             if (points[end].y < points[low].y) low = end;
             if (points[end].y > points[high].y) high = end;
@@ -112,17 +122,28 @@ std::vector<Point> points_of(const Line& line, const Axis& across, const Axis& u
     return thinned;
 }
 
+/// Of marks that share a square of the picture only the first.
+std::vector<Point> thinned_marks(const std::vector<Point>& points) {
+    std::set<std::pair<double, double>> taken;
+    std::vector<Point> thinned;
+    for (const Point& point : points)
+        if (taken.emplace(std::floor(point.x / least_apart), std::floor(point.y / least_apart))
+                .second)
+            thinned.push_back(point);
+    return thinned;
+}
+
 void draw(std::string& text, const Line& line, const Axis& across, const Axis& up) {
-    const std::vector<Point> points = points_of(line, across, up);
+    const std::vector<Point> points = placed(line, across, up);
     if (line.points || points.size() == 1) {
-        for (const Point& point : points)
+        for (const Point& point : thinned_marks(points))
             fmt::format_to(std::back_inserter(text),
                            "<circle cx='{:.1f}' cy='{:.1f}' r='3' fill='{}'/>\n", point.x, point.y,
                            line.colour);
         return;
     }
     std::string path;
-    for (const Point& point : points)
+    for (const Point& point : thinned_line(points))
         fmt::format_to(std::back_inserter(path), "{}{:.1f} {:.1f}", point.gap ? 'M' : 'L', point.x,
                        point.y);
     fmt::format_to(std::back_inserter(text),
@@ -131,8 +152,11 @@ void draw(std::string& text, const Line& line, const Axis& across, const Axis& u
 }
 
 void draw(std::string& text, const Band& band, const Axis& across, const Axis& up) {
-    const std::vector<Point> upper = points_of({{}, {}, band.x, band.high}, across, up);
-    const std::vector<Point> lower = points_of({{}, {}, band.x, band.low}, across, up);
+    const auto side = [&](const std::vector<double>& y) {
+        return thinned_line(placed({{}, {}, band.x, y}, across, up));
+    };
+    const std::vector<Point> upper = side(band.high);
+    const std::vector<Point> lower = side(band.low);
     std::string corners;
     for (const Point& point : upper)
         fmt::format_to(std::back_inserter(corners), "{:.1f},{:.1f} ", point.x, point.y);

@@ -57,7 +57,8 @@ struct LegendEntry {
 [[nodiscard]] std::string number_text(double value, double step);
 
 /// Empty where nothing has a point that is finite. More than a few thousand points of a line are
-/// thinned: of neighbours that share a column of the picture, the lowest and highest stay.
+/// thinned: of neighbours that share a column of the picture, the lowest and highest stay. Of marks
+/// that share half a pixel in both directions one does.
 [[nodiscard]] std::string svg(const Chart& chart);
 
 /// With the characters that HTML reads as its own replaced.

@@ -32,8 +32,8 @@ struct Findings {
     Ancestry ancestry;
     std::vector<PhaseLosses> losses;
     std::optional<Replay> replay;
-    std::vector<PricedNetwork> parents;  ///< Those of the checkpoint that may become parents.
-    std::vector<std::string> notes;      ///< What is missing, and why, a sentence each.
+    std::vector<PricedNetwork> kept;  ///< Those that the checkpoint keeps.
+    std::vector<std::string> notes;   ///< What is missing, and why, a sentence each.
 };
 
 }  // namespace cambrian::launch

@@ -50,12 +50,17 @@ std::string runs_table(std::span<const RunData> runs) {
         "<div class='wide'><table><tr><th>run</th><th>state</th><th>generations</th>"
         "<th>evaluations</th><th>best</th><th>validated</th><th>tested</th><th>solved</th></tr>\n";
     for (const RunData& run : runs) {
-        const distributed::RunStatus status = run.status.value_or(distributed::RunStatus{});
+        distributed::RunStatus status = run.status.value_or(distributed::RunStatus{});
+        // That of a run that was killed may be older than its other files.
+        if (run.state != "done" && run.best && run.best->generation >= status.generation) {
+            status.best = run.best->fitness;
+            status.validated = run.best->validated;
+        }
         const LoggedColumn* evaluations = column(run, "evaluations");
         text += fmt::format(
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
             "<td>{}</td></tr>\n",
-            escaped(run.directory.string()), escaped(status.state), status.generation,
+            escaped(run.directory.string()), escaped(run.state), run.generations,
             evaluations != nullptr && !evaluations->value.empty()
                 ? fmt::format("{:.0f}", evaluations->value.back())
                 : "–",
@@ -127,20 +132,19 @@ std::vector<Candidate> last_generation(const Ancestry& ancestry) {
 std::string fronts_html(const Findings& findings) {
     std::string text = front_html("Fitness and weights of the last generation in individuals.cmb",
                                   "weights", last_generation(findings.ancestry));
-    const auto of_parents = [&](const char* title, const char* cost,
-                                double PricedNetwork::*member) {
+    const auto of_kept = [&](const char* title, const char* cost, double PricedNetwork::*member) {
         std::vector<Candidate> all;
         bool told = true;  // by the weights already
-        for (const PricedNetwork& network : findings.parents) {
+        for (const PricedNetwork& network : findings.kept) {
             all.push_back({network.*member, network.fitness});
             told = told && network.*member == 4.0 * network.parameters;
         }
         if (!told) text += front_html(title, cost, std::move(all));
     };
-    of_parents("Fitness and stored bytes of the parents in the checkpoint", "bytes",
-               &PricedNetwork::bytes);
-    of_parents("Fitness and multiplications of the parents in the checkpoint",
-               "multiplications of one evaluation", &PricedNetwork::products);
+    of_kept("Fitness and stored bytes of the networks in the checkpoint", "bytes",
+            &PricedNetwork::bytes);
+    of_kept("Fitness and multiplications of the networks in the checkpoint",
+            "multiplications of one evaluation", &PricedNetwork::products);
     return text;
 }
 

@@ -166,6 +166,12 @@ std::string replay_html(const Replay& replay) {
         "the same ones).",
         episode.number + 1, episode.episodes, episode.score, episode.steps, escaped(replay.phase),
         replay.seed, escaped(replay.command));
+    if (const auto shown = [](double score) { return fmt::format("{:.6g}", score); };
+        episode.drawn_score && shown(*episode.drawn_score) != shown(episode.score))
+        text += fmt::format(
+            " Its steps and pictures are computed by another program, which rounds differently in "
+            "fast math: there it scores {}.",
+            shown(*episode.drawn_score));
     if (static_cast<std::int64_t>(last) < episode.steps)
         text += fmt::format(" Only the first {} steps are shown.", last);
     if (stride > 1) text += fmt::format(" Of each {} steps one has a frame.", stride);

@@ -98,19 +98,58 @@ bool add_prices(const RunData& run, Line& best) {
     return true;
 }
 
+/// From the first to the last one.
+struct Generations {
+    double first = -std::numeric_limits<double>::infinity();
+    double last = std::numeric_limits<double>::infinity();
+    [[nodiscard]] bool contains(double one) const { return one >= first && one <= last; }
+};
+
+/// Those that were judged by the task that the best network is of: all, unless it changes.
+Generations of_its_task(const RunData& run) {
+    const LoggedColumn* task = column(run, "task");
+    if (task == nullptr || task->value.empty()) return {};
+    std::size_t first = task->value.size() - 1;
+    while (first > 0 && run.best &&
+           task->generation[first] > static_cast<double>(run.best->generation))
+        --first;
+    std::size_t last = first;
+    while (first > 0 && task->value[first - 1] == task->value[last]) --first;
+    while (last + 1 < task->value.size() && task->value[last + 1] == task->value[first]) ++last;
+    return {task->generation[first], task->generation[last]};
+}
+
+/// Leaves other generations out; → whether there were any.
+bool keep(std::vector<Line>& lines, const Generations& kept) {
+    bool others = false;
+    for (Line& line : lines) {
+        std::size_t count = 0;
+        for (std::size_t i = 0; i < line.x.size(); ++i) {
+            if (!kept.contains(line.x[i])) continue;
+            line.x[count] = line.x[i];
+            line.y[count++] = line.y[i];
+        }
+        others |= count < line.x.size();
+        line.x.resize(count);
+        line.y.resize(count);
+    }
+    std::erase_if(lines, [](const Line& line) { return line.x.empty(); });
+    return others;
+}
+
 std::string losses_chart(const RunData& run, const Findings& findings) {
     Chart chart{"Loss of the best network beside simple predictors", "generation"};
     add(chart, run, "best", 0);
-    bool priced = false;
-    if (!chart.lines.empty()) {
-        Line line = chart.lines.front();
-        priced = !add_prices(run, line);
-        if (!priced) chart.lines.front() = std::move(line);
-    }
+    const Generations of_task = of_its_task(run);
+    bool others = keep(chart.lines, of_task);
+    if (chart.lines.empty()) return "";
+    Line best = chart.lines.front();
+    const std::vector<double> ends{best.x.front(), best.x.back()};
+    const bool priced = !add_prices(run, best);
+    if (!priced) chart.lines.front() = std::move(best);
     add(chart, run, "validated", 1, true);
     if (run.status) add_last(chart, run, "tested", run.status->tested, 3);
-    if (chart.lines.empty()) return "";
-    const LoggedColumn& best = *column(run, "best");
+    others |= keep(chart.lines, of_task);
     // Where the champion is judged: in the test, else in validation, else in training.
     const PhaseLosses& judged = findings.losses.back();
     std::size_t colour = 2;
@@ -119,16 +158,23 @@ std::string losses_chart(const RunData& run, const Findings& findings) {
             colour += colour == 3 ? 1 : 0;
             chart.lines.push_back({fmt::format("{} ({})", baseline.name, name(judged.phase)),
                                    palette(colour++),
-                                   {best.generation.front(), best.generation.back()},
+                                   ends,
                                    {-baseline.loss, -baseline.loss},
                                    false,
                                    true});
         }
     for (Line& line : chart.lines)
         for (double& y : line.y) y = -y;
-    return svg(chart) + (priced ? "<p>The line of the best has the price of its bytes and products "
-                                  "in it, which the log does not tell.</p>\n"
-                                : "");
+    std::string text = svg(chart);
+    if (others)
+        text += fmt::format(
+            "<p>Only generations {} to {} are drawn: others had another task (task.changes).</p>\n",
+            of_task.first, of_task.last);
+    if (priced)
+        text +=
+            "<p>The line of the best has the price of its bytes and products in it, which the log "
+            "does not tell.</p>\n";
+    return text;
 }
 
 std::string losses_table(const Findings& findings) {
@@ -235,15 +281,22 @@ std::string counts_html(const RunData& run) {
 
 std::string trials_html(std::span<const RunData> runs) {
     std::map<double, std::vector<double>> best;
+    std::size_t count = 0;
     for (const RunData& run : runs)
-        if (const LoggedColumn* found = column(run, "best"))
+        if (const LoggedColumn* found = column(run, "best")) {
             for (const double generation : found->generation) best[generation];
+            count += found->generation.empty() ? 0U : 1U;
+        }
+    std::size_t not_done = 0;
     for (const RunData& run : runs) {
         const LoggedColumn* found = column(run, "best");
         if (found == nullptr || found->generation.empty()) continue;
-        // After its end a run stays where it came to; before its first best it has reached nothing.
+        // One that is done stays where it came to; before its first best it has reached nothing.
+        const bool done = run.state == "done";
+        not_done += done ? 0U : 1U;
+        const auto end = done ? best.end() : best.upper_bound(found->generation.back());
         std::size_t i = 0;
-        for (auto at = best.lower_bound(found->generation.front()); at != best.end(); ++at) {
+        for (auto at = best.lower_bound(found->generation.front()); at != end; ++at) {
             while (i + 1 < found->generation.size() && found->generation[i + 1] <= at->first) ++i;
             at->second.push_back(found->value[i]);
         }
@@ -261,8 +314,16 @@ std::string trials_html(std::span<const RunData> runs) {
         median.x.push_back(generation);
         median.y.push_back(evolve::quantile_of(values, 0.5));
     }
-    return svg(
-        {fmt::format("Best fitness of {} runs", runs.size()), "generation", {all, half}, {median}});
+    std::string text =
+        svg({fmt::format("Best fitness of {} {}", count, count == 1 ? "run" : "runs"),
+             "generation",
+             {all, half},
+             {median}});
+    if (not_done > 0)
+        text += fmt::format(
+            "<p>Runs that are not done: {}. Each counts up to its last generation.</p>\n",
+            not_done);
+    return text;
 }
 
 }  // namespace cambrian::launch

@@ -14,14 +14,15 @@ namespace cambrian::launch {
 
 /// Best, mean, worst and validated, and what best.cmb reached in the test.
 [[nodiscard]] std::string fitness_html(const RunData& run);
-/// The losses of the best beside those of simple predictors, of tasks with such.
+/// The losses of the best beside those of simple predictors, of tasks with such; where the task
+/// changes, in the generations of the task that the best network is of.
 [[nodiscard]] std::string losses_html(const RunData& run, const Findings& findings);
 /// Sizes of species, one above the other.
 [[nodiscard]] std::string species_html(const RunData& run);
 /// Diversity, weights of the best and what else is counted.
 [[nodiscard]] std::string counts_html(const RunData& run);
-/// The best of several runs: median, quartiles and extremes. A run that has ended keeps its last
-/// one.
+/// The best of several runs: median, quartiles and extremes. A run that is done keeps its last one;
+/// another counts up to there.
 [[nodiscard]] std::string trials_html(std::span<const RunData> runs);
 
 }  // namespace cambrian::launch

@@ -9,6 +9,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/runs/run_file.hpp"
+#include "cambrian/evolve/runs/run_lock.hpp"
 #include "cambrian/evolve/runs/run_log.hpp"
 #include "cambrian/launch/config/config_file.hpp"
 #include "cambrian/launch/trials/trial_set.hpp"
@@ -76,7 +77,26 @@ void read_species(RunData& run) {
     }
 }
 
+void read_standing(RunData& run) {
+    // The lock first: who frees it has written how it ended.
+    const bool held = is_held(run.directory);
+    run.status = distributed::read_status_file(run.directory / "status.json");
+    distributed::RunStatus known;
+    known.state = "running";  // Or ended before it could say so.
+    if (run.status) known = *run.status;
+    run.generations = distributed::rounds_done(known, run.directory);
+    run.state = known.state == "running" && !held ? "ended without a word" : known.state;
+}
+
 }  // namespace
+
+bool is_held(const fs::path& directory) {
+    try {
+        return distributed::holder_of_run(directory).has_value();
+    } catch (const Error&) {
+        return true;
+    }
+}
 
 RunData read_run(const fs::path& directory) {
     RunData run;
@@ -104,7 +124,7 @@ RunData read_run(const fs::path& directory) {
                 run.prices[counted] = config.at(weight).get<double>();
         }
     }
-    run.status = distributed::read_status_file(directory / "status.json");
+    read_standing(run);
     read_generations(run);
     read_timings(run);
     read_species(run);

@@ -27,6 +27,8 @@ struct RunData {
     std::string config;      ///< config.json; empty where there is none.
     std::string arithmetic;  ///< What it was computed with.
     std::optional<distributed::RunStatus> status;
+    std::string state;              ///< That of its status, or that it ended without a word.
+    std::uint64_t generations = 0;  ///< That are done.
     std::map<std::string, LoggedColumn> columns;  ///< Of generations.csv, by name.
     /// What the best has lost of its fitness for each unit of a column: of bytes, of products.
     std::map<std::string, double> prices;
@@ -38,6 +40,9 @@ struct RunData {
     std::map<std::int64_t, std::map<std::pair<std::int64_t, std::int64_t>, double>> species;
     std::optional<distributed::NetworkFile> best;
 };
+
+/// Whether somebody works in the directory of a run; also where its lock cannot be asked.
+[[nodiscard]] bool is_held(const std::filesystem::path& directory);
 
 /// Reads a directory of an evolution. Throws InputError where it holds no generations.csv, or what
 /// it holds is damaged, ConfigError for a config.json that is no JSON.

@@ -15,7 +15,14 @@
 namespace cambrian::launch {
 namespace {
 
-/// "a,b" → "a", "b"; commas within brackets, braces or quotes stay.
+/// Without spaces around it.
+std::string trimmed(const std::string& value) {
+    const std::size_t first = value.find_first_not_of(' ');
+    if (first == std::string::npos) return "";
+    return value.substr(first, value.find_last_not_of(' ') + 1 - first);
+}
+
+/// "a, b" → "a", "b"; commas within brackets, braces or quotes stay.
 std::vector<std::string> values_of(const std::string& text) {
     std::vector<std::string> values(1);
     int depth = 0;
@@ -29,6 +36,7 @@ std::vector<std::string> values_of(const std::string& text) {
         else
             values.back() += c;
     }
+    for (std::string& value : values) value = trimmed(value);
     return values;
 }
 

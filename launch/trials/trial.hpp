@@ -15,7 +15,7 @@ struct Trial {
     std::optional<bool> solved;  ///< As RunResult::solved.
     std::string reason;          ///< Why it ended.
     std::uint64_t generations = 0;
-    std::uint64_t evaluations = 0;  ///< To solve; of a run that failed those it made: its cap.
+    std::uint64_t evaluations = 0;  ///< To solve; of a run that failed those it made.
     std::uint64_t champion_tests = 0;
     std::optional<double> best;  ///< Fitness of its best.cmb.
     std::optional<double> validated;

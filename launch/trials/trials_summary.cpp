@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +12,13 @@ namespace {
 
 std::string number_text(std::optional<double> value) {
     return value ? fmt::format("{}", *value) : std::string();
+}
+
+bool ended_at_cap(const Trial& trial) {
+    using enum distributed::StopReason;
+    return std::ranges::any_of(std::array{generations, evaluations, seconds}, [&](auto reason) {
+        return trial.reason == distributed::name(reason);
+    });
 }
 
 /// The quantity of every run that has it.
@@ -41,13 +50,15 @@ std::string shown(double value) {
     return fmt::format("{:.6g}", value);
 }
 
-std::string line_of(const std::string& name, const evolve::Distribution& d) {
+/// @param runs of all; where fewer have the quantity, the line says how many.
+std::string line_of(const std::string& name, const evolve::Distribution& d, std::uint64_t runs) {
     std::string text = fmt::format("  {:<15} mean {}", name, shown(d.mean));
     if (d.mean_interval)
         text += fmt::format(" (95 %: {} to {}), deviation {}", shown(d.mean_interval->low),
                             shown(d.mean_interval->high), shown(*d.deviation));
-    return text + fmt::format(", median {}, least {}, largest {}\n", shown(d.median),
-                              shown(d.least), shown(d.largest));
+    text += fmt::format(", median {}, least {}, largest {}", shown(d.median), shown(d.least),
+                        shown(d.largest));
+    return text + (d.count < runs ? fmt::format(" ({} of {} runs)\n", d.count, runs) : "\n");
 }
 
 }  // namespace
@@ -57,7 +68,9 @@ TrialsSummary summary_of(const std::vector<Trial>& trials) {
     summary.runs = trials.size();
     for (const Trial& trial : trials) {
         summary.champion_tests += trial.champion_tests;
-        if (trial.solved) summary.solved = summary.solved.value_or(0) + (*trial.solved ? 1U : 0U);
+        if (!trial.solved) continue;
+        summary.solved = summary.solved.value_or(0) + (*trial.solved ? 1U : 0U);
+        summary.failed_before_cap += *trial.solved || ended_at_cap(trial) ? 0U : 1U;
     }
     if (summary.solved)
         summary.solved_interval = evolve::wilson_interval(*summary.solved, summary.runs);
@@ -72,13 +85,12 @@ TrialsSummary summary_of(const std::vector<Trial>& trials) {
 }
 
 Json to_json(const TrialsSummary& summary) {
-    Json json{{"runs", summary.runs},
-              {"solved", summary.solved ? Json(*summary.solved) : Json()},
-              {"success_rate", Json()},
-              {"success_interval", Json()},
-              {"failed_runs_count", "at their cap"},
-              {"champion_tests", summary.champion_tests}};
+    Json json{
+        {"runs", summary.runs},        {"solved", summary.solved ? Json(*summary.solved) : Json()},
+        {"success_rate", Json()},      {"success_interval", Json()},
+        {"failed_before_cap", Json()}, {"champion_tests", summary.champion_tests}};
     if (summary.solved) {
+        json["failed_before_cap"] = summary.failed_before_cap;
         json["success_rate"] =
             static_cast<double>(*summary.solved) / static_cast<double>(summary.runs);
         json["success_interval"] = interval_json(*summary.solved_interval);
@@ -97,15 +109,21 @@ std::string summary_text(const TrialsSummary& summary) {
             100.0 * summary.solved_interval->low, 100.0 * summary.solved_interval->high);
     else
         text += "  solved: not asked (neither run.stop.solved nor run.stop.fitness is set)\n";
-    for (const auto& [name, distribution] : summary.measured) text += line_of(name, distribution);
+    for (const auto& [name, distribution] : summary.measured)
+        text += line_of(name, distribution, summary.runs);
     if (summary.champion_tests > 0)
         text += fmt::format("  {:<15} {} in all, apart from the evaluations\n", "champion tests",
                             summary.champion_tests);
     if (const std::uint64_t failed = summary.solved ? summary.runs - *summary.solved : 0;
-        failed > 0)
-        text += fmt::format("  {} failed {} as many as {} made until {} cap\n", failed,
+        failed > 0) {
+        text += fmt::format("  {} failed {} as many as {} made until {} ended", failed,
                             failed == 1 ? "run counts" : "runs count", failed == 1 ? "it" : "they",
-                            failed == 1 ? "its" : "their");
+                            failed == 1 ? "it" : "they");
+        if (summary.failed_before_cap > 0)
+            text += fmt::format(", {} before the cap (reason in trials.csv)",
+                                summary.failed_before_cap);
+        text += '\n';
+    }
     return text;
 }
 
@@ -125,6 +143,8 @@ std::vector<std::pair<std::string, std::string>> columns_of(const TrialsSummary&
     const auto& interval = summary.solved_interval;
     add("success_low", interval ? std::optional(interval->low) : std::nullopt);
     add("success_high", interval ? std::optional(interval->high) : std::nullopt);
+    columns.emplace_back("failed_before_cap",
+                         summary.solved ? std::to_string(summary.failed_before_cap) : "");
     add("champion_tests", real(summary.champion_tests));
     for (const char* name : {"evaluations", "generations", "best", "validated", "tested"}) {
         std::optional<evolve::Distribution> found;
@@ -142,6 +162,7 @@ std::vector<std::pair<std::string, std::string>> columns_of(const TrialsSummary&
         column("median", d.median);
         column("least", d.least);
         column("largest", d.largest);
+        columns.emplace_back(fmt::format("{}_count", name), std::to_string(d.count));
     }
     return columns;
 }

@@ -109,6 +109,7 @@ TEST(Extract, WritesTheFittestOfACheckpoint) {
     const Result many = run({"extract", place, "--elite", "99"});
     EXPECT_EQ(many.code, 2);
     EXPECT_THAT(many.err, HasSubstr("--elite is 99"));
+    EXPECT_THAT(many.err, HasSubstr(" keeps "));
     EXPECT_EQ(run({"extract", directory.file("nothing")}).code, 3);
 }
 

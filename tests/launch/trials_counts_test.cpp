@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
 #include <csignal>
+#include <map>
+#include <nlohmann/json.hpp>
 
+#include "cambrian/launch/trials/trials_summary.hpp"
 #include "cambrian/tests/launch/child_process.hpp"
 #include "cambrian/tests/launch/trials_support.hpp"
 
@@ -11,6 +14,7 @@ namespace trials_tests {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(TrialsCounts, ProgressIsThatOfTheCommand) {
     const TemporaryDirectory directory;
@@ -20,6 +24,41 @@ TEST(TrialsCounts, ProgressIsThatOfTheCommand) {
     ASSERT_EQ(more.code, 0) << more.err;
     EXPECT_THAT(more.out, HasSubstr("  1 of 3 runs are done, 1 solved\n"));
     EXPECT_THAT(more.out, HasSubstr("  2 of 3 runs are done, 2 solved\n"));
+}
+
+Trial ended_trial(bool solved, const char* reason, std::optional<double> best) {
+    Trial trial;
+    trial.solved = solved;
+    trial.reason = reason;
+    trial.best = best;
+    return trial;
+}
+
+TEST(TrialsCounts, RunsThatFailedBeforeTheirCapAreTold) {
+    const TrialsSummary summary =
+        summary_of({ended_trial(true, "solved", 4.0), ended_trial(false, "generations", 1.0),
+                    ended_trial(false, "evaluations", 1.0), ended_trial(false, "seconds", 1.0),
+                    ended_trial(false, "extinction", 1.0), ended_trial(false, "fitness", 1.0)});
+    EXPECT_THAT(summary_text(summary),
+                HasSubstr("  5 failed runs count as many as they made until they ended, 2 before "
+                          "the cap (reason in trials.csv)\n"));
+    EXPECT_EQ(to_json(summary).at("failed_before_cap"), 2);
+    EXPECT_THAT(columns_of(summary),
+                testing::Contains(std::pair<std::string, std::string>("failed_before_cap", "2")));
+}
+
+TEST(TrialsCounts, MeansSayOfHowManyRunsTheyAre) {
+    const TrialsSummary summary = summary_of({ended_trial(true, "solved", 4.0),
+                                              ended_trial(false, "generations", std::nullopt),
+                                              ended_trial(false, "generations", 2.0)});
+    const std::string text = summary_text(summary);
+    EXPECT_THAT(text, HasSubstr("median 3, least 2, largest 4 (2 of 3 runs)\n"));
+    EXPECT_THAT(text, Not(HasSubstr("(3 of 3")));
+    const auto columns = columns_of(summary);
+    const std::map<std::string, std::string> row(columns.begin(), columns.end());
+    EXPECT_EQ(row.at("evaluations_count"), "3");
+    EXPECT_EQ(row.at("best_count"), "2");
+    EXPECT_EQ(row.at("tested_count"), "0");
 }
 
 TEST(TrialsCounts, WhatIsLeftOfASweepIsThatOfAllPoints) {

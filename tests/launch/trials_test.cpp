@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/analysis/statistics.hpp"
 #include "cambrian/launch/trials/grid.hpp"
 #include "cambrian/launch/trials/trial.hpp"
@@ -264,16 +265,17 @@ TEST(Trials, DoNotWaitForTheDisk) {
               5.0);
 }
 
-TEST(Trials, FailedRunsCountAtTheirCap) {
+TEST(Trials, FailedRunsCountAsManyAsTheyMade) {
     const TemporaryDirectory directory;
     const Result result = trials(directory, {"--runs", "4", "--set", "run.stop.generations=1"});
     ASSERT_EQ(result.code, 0) << result.err;
-    EXPECT_THAT(result.out, HasSubstr("4 failed runs count as many as they made until their cap"));
+    EXPECT_THAT(result.out,
+                HasSubstr("4 failed runs count as many as they made until they ended\n"));
     const auto summary = summary_of_set(directory);
     EXPECT_EQ(summary["solved"], 0);
     EXPECT_EQ(summary["success_interval"][0], 0.0);
     EXPECT_EQ(summary["evaluations"]["mean"], 40.0);
-    EXPECT_EQ(summary["failed_runs_count"], "at their cap");
+    EXPECT_EQ(summary["failed_before_cap"], 0);
 }
 
 TEST(Trials, OtherSettingsAreRefused) {
@@ -365,6 +367,13 @@ TEST(Sweep, EachPointHasAFolderOfItsOwn) {
     EXPECT_EQ(twice[2], "a=z");
     // Whatever the order is they are called the same.
     EXPECT_THAT(folders_over({"a=x-y,x/y"}), testing::ElementsAre(twice[1], twice[0]));
+}
+
+TEST(Sweep, SpacesAroundValuesAreNoneOfThem) {
+    EXPECT_THAT(dimensions_of({R"(a= 1, [2, 3] ," x ")"})[0].values,
+                testing::ElementsAre("1", "[2, 3]", "\" x \""));
+    EXPECT_THROW(static_cast<void>(dimensions_of({"a=20, 20"})), ConfigError);
+    EXPECT_THROW(static_cast<void>(dimensions_of({"a=20, "})), ConfigError);
 }
 
 TEST(Sweep, LongNamesEndWithAHash) {

@@ -23,9 +23,9 @@ struct Extract {
 
 std::vector<Extract> elites(const CheckpointMembers& source, std::uint64_t count) {
     if (count > source.members.size())
-        throw ConfigError(fmt::format(
-            "--elite is {} ({} has {} networks that may become parents) ask for as many or fewer",
-            count, source.path.string(), source.members.size()));
+        throw ConfigError(
+            fmt::format("--elite is {} ({} keeps {} networks) ask for as many or fewer", count,
+                        source.path.string(), source.members.size()));
     std::vector<Extract> all;
     for (std::size_t i = 0; i < count; ++i)
         all.push_back({fmt::format("elite-{}.cmb", i + 1), source.members[i]});

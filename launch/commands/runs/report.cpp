@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <ostream>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -16,11 +17,14 @@
 namespace cambrian::launch {
 namespace {
 
+/// Each run once, however often it is named.
 std::vector<RunData> read_runs(const std::vector<std::string>& sources) {
+    std::set<std::filesystem::path> seen;
     std::vector<RunData> runs;
     for (const std::string& source : sources)
         for (const std::filesystem::path& directory : runs_in(source))
-            runs.push_back(read_run(directory));
+            if (seen.insert(std::filesystem::weakly_canonical(directory)).second)
+                runs.push_back(read_run(directory));
     return runs;
 }
 

@@ -8,12 +8,14 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/network/observe/summary.hpp"
 #include "cambrian/evolve/evaluation/episodes.hpp"
+#include "cambrian/launch/commands/checkpoint_members.hpp"
 #include "cambrian/launch/commands/evaluation.hpp"
-#include "cambrian/launch/commands/network_sources.hpp"
+#include "cambrian/launch/config/experiment_reader.hpp"
 #include "cambrian/launch/config/network_reader.hpp"
 #include "cambrian/launch/devices/device.hpp"
 #include "cambrian/launch/show/shell_word.hpp"
@@ -26,9 +28,11 @@ using evolve::Phase;
 
 constexpr std::uintmax_t largest_log = std::uintmax_t{512} << 20U;
 constexpr std::uintmax_t largest_checkpoint = std::uintmax_t{256} << 20U;
-constexpr std::uint64_t max_parents = 500;
+/// Networks of genotypes: each may take milliseconds to develop, in which --watch hears no signal.
+constexpr std::size_t max_developed = 1000;
 constexpr std::int64_t replayed_episodes = 5;
 constexpr std::string_view program_task = "external";
+constexpr const char* no_prices = "No prices of the networks in the checkpoint";
 
 /// Does something for a page, which notes why it cannot be done.
 void attempt(Findings& findings, const std::string& what, const std::function<void()>& work) {
@@ -57,7 +61,16 @@ void find_ancestry(const RunData& run, Findings& findings) {
         return;
     }
     if (too_large(findings, "No lineage", log, largest_log)) return;
-    attempt(findings, "No lineage", [&] { findings.ancestry = Ancestry(log); });
+    attempt(findings, "No lineage", [&] {
+        findings.ancestry = Ancestry(log);
+        if (!run.best) return;
+        const evolve::BirthId origin = findings.ancestry.origin_of(run.best->birth);
+        if (findings.ancestry.find(origin) == nullptr)
+            findings.notes.push_back(
+                fmt::format("No lineage: individuals.cmb does not tell of birth {}, which made the "
+                            "network of best.cmb.",
+                            origin));
+    });
 }
 
 /// Throws InputError where a section task, at whatever generation, is a program of somebody else.
@@ -78,6 +91,7 @@ struct BestRun {
     std::shared_ptr<const evolve::Task> task;
     std::unique_ptr<Backend> backend;
     std::uint64_t seed = 0;
+    evolve::Family family = evolve::Family::graph;
 };
 
 BestRun best_run_of(const CommandContext& context, const RunData& run) {
@@ -89,16 +103,20 @@ BestRun best_run_of(const CommandContext& context, const RunData& run) {
     evolve::check_task_fits(*task, run.best->genome.blueprint);
     Json engine = config.effective->at("engine");
     engine["backend"] = "cpu";
-    const auto seed = config.effective->at("run").at("seed").get<std::uint64_t>();
-    return {*run.best, std::move(config), std::move(task),
-            make_backend(device_settings(engine, RankPlace{})), seed};
+    // It starts from nothing here, as in `cambrian evaluate`.
+    const distributed::Experiment experiment =
+        make_experiment(config, schema, task, {run.best->genome.blueprint, nullptr, {}},
+                        Purpose::evaluate, context.strategies, context.genomes);
+    return {*run.best,       std::move(config),
+            std::move(task), make_backend(device_settings(engine, RankPlace{})),
+            experiment.seed, evolve::family_of(experiment.family, experiment.variation)};
 }
 
 void find_losses(const BestRun& best, Findings& findings) {
     for (const Phase phase : {Phase::train, Phase::validation, Phase::test}) {
         PhaseLosses losses{.phase = phase, .baselines = best.task->baselines(phase)};
         if (losses.baselines.empty()) continue;
-        evolve::Evaluator evaluator(*best.backend, *best.task, best.seed);
+        evolve::Evaluator evaluator(*best.backend, *best.task, best.seed, best.family);
         const std::array<const evolve::Genome*, 1> genomes{&best.file.genome};
         const evolve::Evaluation result =
             evaluator.evaluate(genomes, {phase, unseen_round}).front();
@@ -121,8 +139,8 @@ void find_replay(const RunData& run, const BestRun& best, Findings& findings) {
     const std::unique_ptr<evolve::Task> fewer = best.task->with_episodes(replayed_episodes);
     const evolve::Task& task = fewer ? *fewer : *best.task;
     const Phase phase = task.signature().validates ? Phase::validation : Phase::train;
-    auto episode = evolve::best_episode(*best.backend, task, best.file.genome, best.seed,
-                                        {phase, unseen_round}, max_replay_steps);
+    auto episode = evolve::best_episode({*best.backend, task, best.seed, best.family},
+                                        best.file.genome, {phase, unseen_round}, max_replay_steps);
     if (!episode) return;
     findings.replay =
         Replay{.episode = std::move(*episode),
@@ -133,20 +151,28 @@ void find_replay(const RunData& run, const BestRun& best, Findings& findings) {
                    fewer ? fmt::format(" --episodes {}", replayed_episodes) : std::string())};
 }
 
-void find_parents(const CommandContext& context, const RunData& run, Findings& findings) {
+void find_kept(const CommandContext& context, const RunData& run, Findings& findings) {
     const fs::path checkpoint = run.directory / "checkpoint.cmb";
-    if (!fs::exists(checkpoint) ||
-        too_large(findings, "No prices of the last parents", checkpoint, largest_checkpoint))
+    if (!fs::exists(checkpoint) || too_large(findings, no_prices, checkpoint, largest_checkpoint))
         return;
     const std::shared_ptr<const Json> config = read_config(run.directory / "config.json", {}).json;
     if (const auto task = config->find("task"); task != config->end()) refuse_program(*task);
-    for (const SourceNetwork& source :
-         read_source_networks(context, {run.directory.string()}, max_parents)) {
-        const NetworkSummary counts = summary(Network(source.file.genome.blueprint));
-        findings.parents.push_back({.fitness = source.file.fitness,
-                                    .parameters = static_cast<double>(counts.total.parameters),
-                                    .bytes = static_cast<double>(counts.stored_bytes),
-                                    .products = static_cast<double>(counts.products)});
+    const CheckpointMembers kept = read_checkpoint_members(context, run.directory.string());
+    const evolve::Variation variation(kept.experiment.seed, kept.experiment.variation);
+    std::span<const evolve::Member> members = kept.members;
+    if (variation.develops() && members.size() > max_developed) {
+        findings.notes.push_back(fmt::format(
+            "Prices of the networks in the checkpoint: of the {} fittest of {} alone, as "
+            "each develops.",
+            max_developed, members.size()));
+        members = members.first(max_developed);
+    }
+    for (const evolve::Member& member : members) {
+        const NetworkSummary counts = summary(Network(kept.network(member, variation).blueprint));
+        findings.kept.push_back({.fitness = member.fitness,
+                                 .parameters = static_cast<double>(counts.total.parameters),
+                                 .bytes = static_cast<double>(counts.stored_bytes),
+                                 .products = static_cast<double>(counts.products)});
     }
 }
 
@@ -164,8 +190,7 @@ Findings findings_of(const CommandContext& context, const RunData& run) {
         attempt(findings, "No losses beside baselines", [&] { find_losses(best, findings); });
         attempt(findings, "No replay", [&] { find_replay(run, best, findings); });
     });
-    attempt(findings, "No prices of the last parents",
-            [&] { find_parents(context, run, findings); });
+    attempt(findings, no_prices, [&] { find_kept(context, run, findings); });
     return findings;
 }
 

@@ -27,11 +27,12 @@ constexpr SystemClock::duration renew_every = std::chrono::seconds(3);
 /// Of the time that passes, a page takes at most one part in so many.
 constexpr int idle_share = 5;
 
-/// What changes when a file does that a page shows.
+/// What changes when a file does that a page shows, or a run ends that could not write so.
 std::string stamp_of(const std::vector<std::string>& sources) {
     std::string stamp;
     for (const std::string& source : sources)
-        for (const fs::path& run : runs_in(source))
+        for (const fs::path& run : runs_in(source)) {
+            stamp += is_held(run) ? "held;" : "free;";
             for (const char* name :
                  {"config.json", "status.json", "generations.csv", "timings.csv", "species.csv",
                   "best.cmb", "individuals.cmb", "checkpoint.cmb"}) {
@@ -41,6 +42,7 @@ std::string stamp_of(const std::vector<std::string>& sources) {
                 stamp += fmt::format("{}{} {};", run.string(),
                                      error ? 0 : time.time_since_epoch().count(), error ? 0 : size);
             }
+        }
     return stamp;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "cambrian/engine/core/simd/lanes.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/evolve/tasks/environment.hpp"
 #include "cambrian/evolve/tasks/visible_task.hpp"
@@ -18,8 +19,9 @@ constexpr std::string_view recurrent_net =
     R"({"layers": [{"type": "rnn", "hidden": 3}, {"type": "dense"}]})";
 constexpr EvaluationRound round{Phase::train, 7};
 
-std::vector<double> scores_of(Backend& backend, const Task& task, const Genome& genome) {
-    Evaluator evaluator(backend, task, 5);
+std::vector<double> scores_of(Backend& backend, const Task& task, const Genome& genome,
+                              Family family = Family::graph) {
+    Evaluator evaluator(backend, task, 5, family);
     const std::array<const Genome*, 1> genomes{&genome};
     return evaluator.evaluate(genomes, round).front().per_sample;
 }
@@ -38,7 +40,7 @@ TEST(BestEpisode, IsTheBestThatAnEvaluationHas) {
         for (const std::string_view network : {plain_net, recurrent_net}) {
             const Genome genome = testing::genome_for(*task, network, 3);
             const std::vector<double> scores = scores_of(*backend, *task, genome);
-            const auto episode = best_episode(*backend, *task, genome, 5, round, 4000);
+            const auto episode = best_episode({*backend, *task, 5}, genome, round, 4000);
             ASSERT_TRUE(episode);
             const auto best = std::ranges::max_element(scores);
             EXPECT_EQ(episode->score, *best);
@@ -52,12 +54,31 @@ TEST(BestEpisode, IsTheBestThatAnEvaluationHas) {
     }
 }
 
+TEST(BestEpisode, HasTheScoreOfAFamilyThatRoundsDifferently) {
+    const auto backend = make_cpu_backend({.math = Math::fast});
+    const auto task = testing::standard_task(R"({"type": "swing_up", "episodes": 5})");
+    bool differ = false;
+    for (const std::uint64_t seed : {4U, 5U, 6U}) {
+        const Genome genome = testing::genome_for(*task, plain_net, seed);
+        const std::vector<double> scores = scores_of(*backend, *task, genome, Family::interpreted);
+        const auto episode =
+            best_episode({*backend, *task, 5, Family::interpreted}, genome, round, 10);
+        ASSERT_TRUE(episode && episode->drawn_score);
+        const auto best = std::ranges::max_element(scores);
+        EXPECT_EQ(episode->score, *best) << seed;
+        EXPECT_EQ(episode->number, best - scores.begin()) << seed;
+        EXPECT_NEAR(*episode->drawn_score, *best, 1e-2 * std::abs(*best)) << seed;
+        differ = differ || *episode->drawn_score != *best;
+    }
+    EXPECT_TRUE(differ || !cpu::fuses_multiply_add);
+}
+
 TEST(BestEpisode, ShowsTheFirstStepsOfALongOneAndScoresAll) {
     const auto backend = make_cpu_backend({});
     const auto task = testing::standard_task(R"({"type": "mountain_car"})");
     const Genome genome = testing::genome_for(*task, plain_net, 3);
-    const auto whole = best_episode(*backend, *task, genome, 5, round, 4000);
-    const auto part = best_episode(*backend, *task, genome, 5, round, 10);
+    const auto whole = best_episode({*backend, *task, 5}, genome, round, 4000);
+    const auto part = best_episode({*backend, *task, 5}, genome, round, 10);
     ASSERT_TRUE(whole && part);
     EXPECT_GT(whole->steps, 10);
     EXPECT_EQ(part->steps, whole->steps);
@@ -77,7 +98,7 @@ TEST(BestEpisode, IsDrawnAsItWent) {
     ASSERT_EQ(genome.weights.size(), 10U);
     std::ranges::fill(genome.weights, 0.0F);
     genome.weights[9] = 1.0F;
-    const auto episode = best_episode(*backend, *task, genome, 5, round, 4000);
+    const auto episode = best_episode({*backend, *task, 5}, genome, round, 4000);
     ASSERT_TRUE(episode);
     const auto cart = [&](std::size_t step) {
         // Track, two ends, cart, pole, hinge.
@@ -115,7 +136,7 @@ TEST(BestEpisode, IsThereForEveryEnvironmentAndNoOtherTask) {
     const auto xor_task = testing::standard_task(R"({"type": "xor"})");
     const auto backend = make_cpu_backend({});
     const Genome genome = testing::genome_for(*xor_task, plain_net, 0);
-    EXPECT_FALSE(best_episode(*backend, *xor_task, genome, 5, round, 10));
+    EXPECT_FALSE(best_episode({*backend, *xor_task, 5}, genome, round, 10));
 }
 
 TEST(BestEpisode, IsWhatAHostTaskPlays) {
@@ -140,7 +161,7 @@ TEST(BestEpisode, IsWhatAHostTaskPlays) {
     EXPECT_TRUE(is_visible(*task));
     const auto backend = make_cpu_backend({});
     const Genome genome = testing::genome_for(*task, recurrent_net, 1);
-    const auto episode = best_episode(*backend, *task, genome, 5, round, 3);
+    const auto episode = best_episode({*backend, *task, 5}, genome, round, 3);
     ASSERT_TRUE(episode);
     EXPECT_EQ(episode->score, 7.0);
     ASSERT_EQ(episode->pictures.size(), 3U);
@@ -150,6 +171,38 @@ TEST(BestEpisode, IsWhatAHostTaskPlays) {
         EXPECT_FLOAT_EQ(static_cast<float>(episode->pictures[i].marks()[0].points[0].x),
                         expected[i]);
     EXPECT_EQ(scores_of(*backend, *task, genome).size(), 0U);
+}
+
+TEST(BestEpisode, OfAHostTaskIsPlayedByTheFamilyThatIsEvaluated) {
+    std::vector<float> answers;
+    const auto walk = [&answers](Population& network) {
+        answers.clear();
+        network.reset();
+        for (int step = 0; step < 50; ++step) {
+            const auto observation = static_cast<float>(std::sin(step));
+            answers.push_back(network.step(std::vector<float>{observation}, 1).front());
+        }
+    };
+    const auto task = make_visible_task(
+        "walk", {.observations = 1, .outputs = 1, .time = true},
+        [&walk](Population& networks, const HostRound&) {
+            walk(networks);
+            return std::vector<double>(networks.size(), 1.0);
+        },
+        [&walk](Population& network, const HostRound&, std::int64_t) {
+            walk(network);
+            return DrawnEpisode{};
+        });
+    const auto backend = make_cpu_backend({.math = Math::fast});
+    const Genome genome = testing::genome_for(*task, recurrent_net, 1);
+    std::vector<std::vector<float>> evaluated;
+    for (const Family family : {Family::graph, Family::interpreted}) {
+        static_cast<void>(scores_of(*backend, *task, genome, family));
+        evaluated.push_back(answers);
+        ASSERT_TRUE(best_episode({*backend, *task, 5, family}, genome, round, 3));
+        EXPECT_EQ(answers, evaluated.back());
+    }
+    EXPECT_TRUE(evaluated[0] != evaluated[1] || !cpu::fuses_multiply_add);
 }
 
 }  // namespace

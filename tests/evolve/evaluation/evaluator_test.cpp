@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <vector>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
@@ -222,6 +224,17 @@ TEST(Evaluator, EpisodesAreCommonToAllAndFreshForEachRound) {
         rounds.push_back(results[0].per_sample);
     }
     EXPECT_NE(std::vector(11, rounds[0]), std::vector(rounds.begin() + 1, rounds.end()));
+}
+
+TEST(Evaluator, NoTwoRoundsPhasesOrSeedsHaveTheSameEpisodes) {
+    const auto task = testing::standard_task(cart_pole);
+    std::set<std::vector<double>> starts;
+    std::size_t count = 0;
+    for (const std::uint64_t seed : {9U, 10U})
+        for (const Phase phase : {Phase::train, Phase::validation, Phase::test, Phase::champion})
+            for (std::uint64_t round = 0; round < 12; ++round, ++count)
+                starts.insert(task->draws(phase, seed, round).at(0).elements);
+    EXPECT_EQ(starts.size(), count);
 }
 
 TEST(Evaluator, EmptyShardGivesNothing) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cambrian/launch/report/chart.hpp"
 #include "cambrian/launch/report/front.hpp"
 #include "cambrian/launch/report/heat_map.hpp"
 #include "cambrian/launch/report/replay.hpp"
@@ -41,6 +42,17 @@ TEST(Front, HasThoseThatNobodyBeatsInBoth) {
     EXPECT_EQ(front_html("t", "c", {{1, 1}, {1, 1}}), "");
     const std::string html = front_html("t", "c", {{1, 1}, {2, 0}, {3, 2}});
     EXPECT_EQ(count_of(html, "<circle"), 5U);  // three networks, two of them in the front
+}
+
+TEST(Scatter, DrawsAllMarksThatLieApart) {
+    Line marks{"", "#000", {}, {}, true};
+    for (const int times : {1, 2, 3}) {
+        for (int i = 0; i < 3000; ++i) {
+            marks.x.push_back(i / 60);
+            marks.y.push_back(i % 60);
+        }
+        EXPECT_EQ(count_of(svg({"many", "x", {}, {marks}}), "<circle"), 3000U) << times;
+    }
 }
 
 TEST(HeatMap, AveragesWhatSharesACell) {
@@ -101,6 +113,15 @@ TEST(Replay, ThinsLongEpisodesAndSaysSo) {
     EXPECT_EQ(data.at("frames").back()[0][3][0], 6800) << "the last state is there";
     EXPECT_THAT(html, HasSubstr("Only the first 4000 steps are shown"));
     EXPECT_THAT(html, HasSubstr("Of each 4 steps one has a frame"));
+}
+
+TEST(Replay, SaysWhereItRoundsDifferently) {
+    Replay replay{.episode = {.score = 561.331, .steps = 1, .drawn_score = 561.3311}};
+    for (const double x : {0.0, 1.0}) replay.episode.pictures.push_back(picture_of(x));
+    EXPECT_THAT(replay_html(replay), Not(HasSubstr("fast math")));
+    replay.episode.drawn_score = 561.332;
+    EXPECT_THAT(replay_html(replay), HasSubstr("score 561.331 in 1 steps"));
+    EXPECT_THAT(replay_html(replay), HasSubstr("there it scores 561.332."));
 }
 
 TEST(Replay, StandsWhatAnEnvironmentMayDraw) {

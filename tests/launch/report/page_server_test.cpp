@@ -10,12 +10,15 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/runs/run_lock.hpp"
+#include "cambrian/evolve/runs/run_status.hpp"
 #include "cambrian/tests/launch/child_process.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
@@ -221,6 +224,16 @@ int port_of(const std::string& output) {
     return 0;
 }
 
+/// Looks at the page until it has another version.
+void wait_for_another(httplib::Client& client, const std::string& version) {
+    std::string now = version;
+    for (int i = 0; i < 200 && now == version; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        now = client.Get("/version")->body;
+    }
+    EXPECT_NE(now, version);
+}
+
 TEST(ReportWatch, ShowsARunAsItGoesOnUntilItIsEnded) {
     const TemporaryDirectory directory;
     ASSERT_EQ(test::run({"evolve", test::write_xor(directory), "-q"}).code, 0);
@@ -236,12 +249,7 @@ TEST(ReportWatch, ShowsARunAsItGoesOnUntilItIsEnded) {
     const std::string version = client.Get("/version")->body;
     EXPECT_THAT(page->body, HasSubstr("!== '" + version + "'"));
     ASSERT_EQ(test::run({"resume", place, "-q", "--set", "run.stop.generations=5"}).code, 0);
-    std::string now = version;
-    for (int i = 0; i < 200 && now == version; ++i) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        now = client.Get("/version")->body;
-    }
-    EXPECT_NE(now, version);
+    wait_for_another(client, version);
     EXPECT_THAT(client.Get("/")->body, HasSubstr("<td>5</td>"));
     // Another one on its port is an error; damage of a file is none.
     const test::Result second =
@@ -259,6 +267,24 @@ TEST(ReportWatch, ShowsARunAsItGoesOnUntilItIsEnded) {
     watch.tell(SIGUSR1);
     watch.tell(SIGTERM);
     EXPECT_EQ(watch.end_within(10), std::optional<int>(0));
+}
+
+TEST(ReportWatch, ShowsThatARunWasKilled) {
+    const TemporaryDirectory directory;
+    directory.write("run/generations.csv", "generation,best\n0,0.5\n");
+    const std::string place = directory.file("run");
+    distributed::RunStatus status;
+    status.state = "running";
+    distributed::write_status_file(place + "/status.json", status);
+    std::optional<distributed::RunLock> lock(place);
+    const std::string output = directory.file("output.txt");
+    const ChildProcess watch({"report", place, "--watch", "--port", "0"}, {.output = output});
+    httplib::Client client("127.0.0.1", port_of(output));
+    EXPECT_THAT(client.Get("/")->body, HasSubstr("<td>running</td>"));
+    const std::string version = client.Get("/version")->body;
+    lock.reset();
+    wait_for_another(client, version);
+    EXPECT_THAT(client.Get("/")->body, HasSubstr("<td>ended without a word</td>"));
 }
 
 TEST(ReportWatch, RefusesWhatItCannotShow) {

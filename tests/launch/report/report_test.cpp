@@ -226,7 +226,7 @@ TEST(Report, HasAConfigWithoutATask) {
     const test::Result result = run({"report", directory.file("run-xor")});
     ASSERT_EQ(result.code, 0) << result.err;
     EXPECT_THAT(test::content(directory.file("run-xor/report.html")),
-                HasSubstr("No prices of the last parents"));
+                HasSubstr("No prices of the networks in the checkpoint"));
 }
 
 TEST(Report, JudgesTheBestOnAllRowsAndItsLossHasNoPrice) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cambrian/evolve/runs/network_file.hpp"
+#include "cambrian/evolve/runs/run_lock.hpp"
+#include "cambrian/evolve/runs/run_status.hpp"
 #include "cambrian/launch/report/run_charts.hpp"
 #include "cambrian/launch/report/run_data.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
@@ -35,19 +38,84 @@ TEST(TrialsReport, HasNoRunsThatWereSetAside) {
     EXPECT_THAT(runs_in(folder), ElementsAre(folder / "seed-1", folder / "seed-1.damaged"));
 }
 
+RunData done_run(LoggedColumn best) {
+    RunData run;
+    run.state = "done";
+    run.columns["best"] = std::move(best);
+    return run;
+}
+
 TEST(TrialsReport, ARunHasReachedNothingBeforeItsFirstBest) {
-    RunData steady;
-    steady.columns["best"] = {{0, 1, 2, 3}, {1, 2, 4, 4}};
-    RunData late;  // Nobody was valid in its first two generations.
-    late.columns["best"] = {{2}, {4}};
-    RunData none;
-    none.columns["best"] = {};
+    const RunData steady = done_run({{0, 1, 2, 3}, {1, 2, 4, 4}});
+    const RunData late = done_run({{2}, {4}});  // Nobody was valid in its first two generations.
+    const RunData none = done_run({});
     EXPECT_EQ(trials_html(std::vector{steady, late, none}),
               trials_html(std::vector{steady, steady, none}));
-    // After its end it stays where it came to.
-    RunData early;
-    early.columns["best"] = {{0, 1, 2}, {1, 2, 4}};
+    // One that is done stays where it came to.
+    const RunData early = done_run({{0, 1, 2}, {1, 2, 4}});
     EXPECT_EQ(trials_html(std::vector{steady, early}), trials_html(std::vector{steady, steady}));
+}
+
+TEST(TrialsReport, ARunThatIsNotDoneCountsUpToItsLastGeneration) {
+    const RunData done = done_run({{0, 1, 2, 3}, {1, 2, 4, 4}});
+    for (const char* state : {"running", "interrupted", "failed", "ended without a word"}) {
+        RunData other = done_run({{0, 1}, {1, 2}});
+        other.state = state;
+        EXPECT_EQ(trials_html(std::vector{done, other}),
+                  trials_html(std::vector{done, done}) +
+                      "<p>Runs that are not done: 1. Each counts up to its last "
+                      "generation.</p>\n")
+            << state;
+    }
+}
+
+TEST(TrialsReport, CountsTheRunsThatHaveABest) {
+    const RunData one = done_run({{0, 1}, {1, 2}});
+    EXPECT_THAT(trials_html(std::vector{one, done_run({})}),
+                HasSubstr("<figcaption>Best fitness of 1 run</figcaption>"));
+}
+
+TEST(TrialsReport, TellsWhichRunsWereKilledAndHasEachOnce) {
+    const TemporaryDirectory directory;
+    const std::string place = directory.file("set/killed");
+    directory.write("set/killed/generations.csv", "generation,best\n0,0.5\n1,0.5\n2,0.75\n");
+    distributed::RunStatus status;
+    status.state = "running";
+    distributed::write_status_file(fs::path(place) / "status.json", status);
+    const std::string page = directory.file("page.html");
+    const auto row_of_run = [&] {
+        const test::Result result =
+            run({"report", place, directory.file("set"), place + "/.", "-o", page});
+        EXPECT_THAT(result.out, HasSubstr("page.html: 1 run, ")) << result.err;
+        return test::content(page);
+    };
+    EXPECT_THAT(row_of_run(), HasSubstr("<td>ended without a word</td><td>3</td>"));
+    const distributed::RunLock lock(place);
+    EXPECT_THAT(row_of_run(), HasSubstr("<td>running</td><td>3</td>"));
+}
+
+TEST(TrialsReport, TellsTheBestOfARunThatWasKilledFromItsFile) {
+    const TemporaryDirectory directory;
+    ASSERT_EQ(run({"evolve", test::write_xor(directory), "-q"}).code, 0);
+    const fs::path place = directory.path() / "run-xor";
+    distributed::NetworkFile best = distributed::read_network(place / "best.cmb");
+    best.fitness = 3.25;
+    best.validated = 2.75;
+    distributed::write_network(place / "best.cmb", best);
+    const auto row_with = [&](const char* state, std::uint64_t generations) {
+        distributed::RunStatus status;
+        status.state = state;
+        status.generation = generations;
+        status.best = 1.25;
+        status.validated = 0.75;
+        distributed::write_status_file(place / "status.json", status);
+        EXPECT_EQ(run({"report", place.string()}).code, 0);
+        return test::content(place / "report.html");
+    };
+    EXPECT_THAT(row_with("running", 0), HasSubstr("<td>3.25</td><td>2.75</td>"));
+    EXPECT_THAT(row_with("done", 0), HasSubstr("<td>1.25</td><td>0.75</td>"));
+    // One that failed told its best, and left no newer network.
+    EXPECT_THAT(row_with("failed", 100000), HasSubstr("<td>1.25</td><td>0.75</td>"));
 }
 
 TEST(TrialsReport, RefusesGenerationsThatDoNotRise) {
