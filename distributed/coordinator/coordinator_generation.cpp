@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -14,6 +15,8 @@
 namespace cambrian::distributed {
 
 namespace {
+
+constexpr evolve::BirthId no_birth = std::numeric_limits<evolve::BirthId>::max();
 
 SpeciesDiversity diversity_of(const Round& round, const evolve::Scores& scores) {
     const std::vector<std::uint64_t> ids = round.strategy->species_of(scores);
@@ -153,8 +156,10 @@ std::optional<GenerationReport> Coordinator::summarise(const Generation& generat
     if (!experiment_.changes.empty()) {
         report.task = experiment_.task_number(report.generation);
     }
-    if (experiment_.stop.solved && last_) {
-        report.tests = {last_->tests.count, last_->tests.origin, false};
+    if (last_) {
+        const ChampionTests& tests = last_->tests;
+        // Who passed is tested again where a run that went on asks once more.
+        report.tests = {tests.count, tests.passed ? no_birth : tests.origin, false};
     }
     report.best = generation.fitness.best;
     report.mean = generation.fitness.mean;

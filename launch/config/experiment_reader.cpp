@@ -81,12 +81,13 @@ float insertion_rate(const Json& mutation, const std::string& path,
     return rate;
 }
 
-/// What mutation.layers says: layers with some of their fields.
-std::vector<AnyLayer> new_layers(const Json& given, const std::string& path) {
+/// What mutation.layers says: layers with some of their fields, in a network that says rules.
+std::vector<AnyLayer> new_layers(const Json& given, const std::string& path,
+                                 const ParameterRules& rules) {
     const nlohmann::json list(given);
     std::vector<AnyLayer> layers;
     for (std::size_t i = 0; i < json_read::list(list, path); ++i)
-        layers.push_back(layer_from_json(list[i], json_read::element(path, i)));
+        layers.push_back(layer_from_json(list[i], json_read::element(path, i), rules));
     return layers;
 }
 
@@ -114,8 +115,9 @@ evolve::MutationSettings mutation_settings(const Json& config,
         section<evolve::MutationSettings>(config, "mutation", other_mutation_keys(keys));
     settings.custom = added;
     read_custom_rates(settings, config.at("mutation"), "mutation");
-    settings.layers = new_layers(config.at("mutation").at("layers"), "mutation.layers");
     settings.rules = network_rules(nlohmann::json(config.at("network")));
+    settings.layers =
+        new_layers(config.at("mutation").at("layers"), "mutation.layers", settings.rules);
     return settings;
 }
 
@@ -126,10 +128,12 @@ void check_births(const Json& config, const evolve::PopulationSettings& settings
     const bool carries =
         config.at("strategy").at("type") == "elite" && config.at("steady_state").at("window") == 0;
     if ((!carries && settings.size > 1) || evolve::elite_count(settings) < settings.size) return;
+    const std::string fraction =
+        carries ? fmt::format(" with population.elite_fraction {}", settings.elite_fraction) : "";
     throw ConfigError(fmt::format(
-        "population.size {}{} with population.elite_fraction {} carries every individual over (no "
-        "child would ever be born) use a larger population{}{}",
-        settings.size, islands > 1 ? " of an island" : "", settings.elite_fraction,
+        "population.size {}{}{} carries every individual over (no child would ever be born) use a "
+        "larger population{}{}",
+        settings.size, islands > 1 ? " of an island" : "", fraction,
         settings.size > 1 ? " or a smaller fraction" : "", islands > 1 ? " or fewer islands" : ""));
 }
 
@@ -169,8 +173,8 @@ void read_islands(const ResolvedConfig& config, distributed::Experiment& experim
         if (own->contains("layer_insert_rate"))
             island.mutation.layer_insert_rate = insertion_rate(*own, place, experiment);
         if (own->contains("layers"))
-            island.mutation.layers =
-                new_layers(own->at("layers"), json_read::member(place, "layers"));
+            island.mutation.layers = new_layers(
+                own->at("layers"), json_read::member(place, "layers"), island.mutation.rules);
     }
 }
 
@@ -193,6 +197,26 @@ void note_changes(distributed::Experiment& experiment) {
         experiment.notes.push_back(fmt::format(
             "the task never comes to its last change, at generation {}: run.stop.generations is {}",
             last, experiment.stop.generations));
+}
+
+/// Says where a steady state ends before anybody has a child.
+void note_founders(distributed::Experiment& experiment) {
+    const evolve::SteadyStateSettings& steady = experiment.steady_state;
+    if (!steady.on()) return;
+    const std::uint64_t all = experiment.population.size;
+    const std::uint64_t blocks = experiment.stop.generations;
+    const std::uint64_t told = steady.window / steady.block;
+    for (const std::uint64_t size : evolve::island_sizes(experiment.islands, all)) {
+        // Most of a block that an island gets.
+        const std::uint64_t births = (steady.block * size - 1) / all + 1;
+        if (blocks > std::max(size / births, told)) return;
+    }
+    experiment.notes.push_back(
+        fmt::format("the run ends before its first child: run.stop.generations is {}, counted in "
+                    "blocks of {} births (steady_state.block), and the first {} births are "
+                    "founders (population.size{})",
+                    blocks, steady.block, std::max(all, steady.window),
+                    steady.window > all ? ", steady_state.window" : ""));
 }
 
 evolve::LearningSettings learning_settings(const Json& config) {
@@ -284,6 +308,18 @@ Json with_island_types(Json config) {
     return config;
 }
 
+/// Without any criterion the steady state, too, has the births of so many generations.
+/// @param given what the config says.
+void count_default_stop_in_blocks(const Json& given, Json& complete) {
+    const Json run = given.value("run", Json::object());
+    const Json& steady = complete.at("steady_state");
+    if (steady.at("window") == 0 || !run.value("stop", Json::object()).empty()) return;
+    Json& generations = complete.at("run").at("stop").at("generations");
+    const std::uint64_t births = generations.get<std::uint64_t>() *
+                                 complete.at("population").at("size").get<std::uint64_t>();
+    generations = (births - 1) / steady.at("block").get<std::uint64_t>() + 1;
+}
+
 }  // namespace
 
 ResolvedConfig resolve(const ConfigDocument& document, const Schema& schema,
@@ -294,6 +330,8 @@ ResolvedConfig resolve(const ConfigDocument& document, const Schema& schema,
 
     Json complete = with_defaults(schema, effective);
     Json written = with_defaults(schema, json);
+    count_default_stop_in_blocks(json, complete);
+    count_default_stop_in_blocks(json, written);
     complete["run"]["directory"] = run_directory(complete, schema, document.origins);
     const fs::path base = base_directory(complete, document.base_directory);
     complete["run"]["base_directory"] = base.string();
@@ -421,6 +459,7 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
         note_changes(experiment);
         distributed::check_stop(experiment);
         static_cast<void>(distributed::make_strategy(experiment));
+        note_founders(experiment);
         evolve::check_complexity(experiment.variation);
         // Refuses a network that no genome of the kind holds.
         from(config.origins, "genome",

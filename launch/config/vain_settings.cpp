@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <ranges>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "cambrian/engine/core/message_text.hpp"
@@ -20,7 +21,7 @@ namespace {
 /// Keys that are read under a condition alone.
 struct Dependence {
     std::string_view section;
-    std::string_view only;  ///< The key that depends; empty: all of the section
+    std::string_view only;  ///< The key that depends, "a.b" in an object; empty: all of the section
     std::string_view but;   ///< but this one.
     /// Empty where they are read, else why they are not.
     std::string (*unread)(const Json& config);
@@ -52,9 +53,18 @@ bool has_species(const Json& config) {
     return text_at(config, "strategy", "type") == "species";
 }
 
+/// Whether a child may have two parents.
+std::string unless_spliced(const Json& config) {
+    const bool read = config.at("splice").at("rate") > 0.0 ||
+                      is_added_strategy(text_at(config, "strategy", "type"));
+    return unless(read, config, "splice.rate is 0");
+}
+
 std::string unless_splice_mode(const Json& config, std::string_view wanted) {
     const std::string mode = text_at(config, "splice", "mode");
-    return unless(mode == wanted, config, fmt::format("splice.mode is \"{}\"", mode));
+    // Elsewhere the whole section is told of.
+    const bool read = mode == wanted || !unless_spliced(config).empty();
+    return unless(read, config, fmt::format("splice.mode is \"{}\"", mode));
 }
 
 std::string unless_power_changes(const Json& config) {
@@ -82,6 +92,13 @@ std::string unless_factor(const Json& config, std::string_view age) {
     return age == "young_age" ? "species.young_boost is 1" : "species.old_penalty is 1";
 }
 
+std::string unless_migration(const Json& config) {
+    const Json& islands = config.at("islands");
+    // Of one island the whole section is told of.
+    const bool read = islands.at("every") > 0 || islands.at("count") == 1;
+    return read ? "" : "islands.every is 0";
+}
+
 std::string unless_cycles(const Json& config) {
     return unless(!config.at("genome").value("feed_forward", false), config,
                   "genome.feed_forward is true");
@@ -93,6 +110,7 @@ constexpr std::array dependences{
                    const bool read = text_at(c, "strategy", "type") != "species";
                    return read ? "" : "strategy.type is \"species\", which has its own settings";
                }},
+    Dependence{"splice", "", "rate", unless_spliced},
     Dependence{"splice", "alpha", "", [](const Json& c) { return unless_splice_mode(c, "blend"); }},
     Dependence{"splice", "split", "", [](const Json& c) { return unless_splice_mode(c, "point"); }},
     Dependence{"species", "threshold_change", "",
@@ -101,16 +119,10 @@ constexpr std::array dependences{
                    return read ? "" : "species.target is 0";
                }},
     Dependence{"species", "interspecies_rate", "",
-               [](const Json& c) {
-                   return unless(c.at("splice").at("rate") > 0.0 || !has_species(c), c,
-                                 "splice.rate is 0");
-               }},
-    Dependence{"islands", "migrants", "",
-               [](const Json& c) -> std::string {
-                   const Json& islands = c.at("islands");
-                   const bool read = islands.at("every") > 0 || islands.at("count") == 1;
-                   return read ? "" : "islands.every is 0";
-               }},
+               [](const Json& c) { return has_species(c) ? unless_spliced(c) : ""; }},
+    Dependence{"islands", "topology", "", unless_migration},
+    Dependence{"islands", "migrants", "", unless_migration},
+    Dependence{"islands", "choice", "", unless_migration},
     Dependence{"mutation", "weight_power_end", "", unless_power_changes},
     Dependence{"mutation", "weight_power_births", "", unless_power_changes},
     Dependence{"mutation", "layer_widen_units", "",
@@ -251,6 +263,13 @@ void note_unread(const std::vector<AnyLayer>& layers, const std::string& section
                           section, joined(types), types.size() == 1 ? "it" : "them"));
 }
 
+/// The first key of a path, and what follows it.
+std::pair<std::string_view, std::string_view> split_key(std::string_view path) {
+    const std::size_t dot = path.find('.');
+    return {path.substr(0, dot),
+            dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1)};
+}
+
 /// Keys of an object that are set to something else than by default, those of objects in it, too.
 /// @param whole the default of the object, whose keys come before defaults of their own; or null.
 void find_changed(const Schema& schema, const Json& node, const Json* whole, const Json& values,
@@ -258,14 +277,15 @@ void find_changed(const Schema& schema, const Json& node, const Json* whole, con
                   std::vector<std::string>& changed) {
     for (const auto& [key, own] : schema.keys(node, values).properties) {
         if (!values.contains(key) || key == dependence.but) continue;
-        if (!dependence.only.empty() && key != dependence.only) continue;
+        const auto [wanted, within] = split_key(dependence.only);
+        if (!wanted.empty() && key != wanted) continue;
         const std::string name = fmt::format("{}.{}", path, key);
         const Json& value = values.at(key);
         const bool given = whole != nullptr && whole->contains(key);
         const Json* usual = given ? &whole->at(key) : schema.default_of(*own);
         if (value.is_object()) {
             Dependence inner = dependence;
-            inner.only = {};  // All of what is chosen.
+            inner.only = within;  // Else all of what is chosen.
             find_changed(schema, *own, usual, value, name, inner, changed);
         } else if (usual != nullptr ? value != *usual : !value.empty()) {
             changed.push_back(name);
@@ -307,6 +327,9 @@ std::vector<std::string> vain_settings(const ResolvedConfig& config, const Schem
                           (each.read == &Neurons::continuous && has_time_constants(variation));
         if (type == "neat" && asks && !read) note_key(each.key, each.why);
     }
+    for (const char* key : {"average_rate", "disabled_rate"}) note_key(key, unless_spliced(json));
+    if (type == "hyperneat" && json.at("genome").at("substrate").at("link_expression") == true)
+        note_key("substrate.weight_threshold", "genome.substrate.link_expression is true");
     // The bells of a CPPN are hidden neurons of its founders.
     const bool bells =
         type == "hyperneat" && !json.at("genome").at("substrate").at("locality").empty();

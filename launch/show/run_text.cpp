@@ -276,7 +276,7 @@ std::string result_text(const distributed::Experiment& experiment,
     std::string text =
         fmt::format("{} after {} generations and {} evaluations{}\n", reason_text(result),
                     result.last.generation + 1, result.last.evaluations,
-                    result.last.tests.count > 0
+                    experiment.stop.solved && result.last.tests.count > 0
                         ? fmt::format(", {} tests of champions apart", result.last.tests.count)
                         : std::string());
     if (!result.best_fitness) {

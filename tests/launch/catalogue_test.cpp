@@ -219,7 +219,7 @@ TEST(Program, ExplainsKeys) {
         EXPECT_THAT(run({"explain", word}).err,
                     HasSubstr(std::string("did you mean ") + key_of_it));
     EXPECT_THAT(run({"explain", "run.stop.generations"}).out,
-                HasSubstr("default  none (100 without any criterion)"));
+                HasSubstr("default  none (without any criterion 100, in the steady state"));
 }
 
 TEST(Program, ExplainsNames) {

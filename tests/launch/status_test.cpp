@@ -218,6 +218,13 @@ TEST(StatusCommand, TellsOfTestsThatChampionsPass) {
                 testing::ContainsRegex("solved, [0-9]+ tests of champions"));
     EXPECT_THAT(run({"evaluate", directory.file("solved/best.cmb"), "--phase", "champion"}).out,
                 HasSubstr("champion: fitness 1\n"));
+    // A resume that does not ask for tests tells of none.
+    const std::uint64_t more = status["generation"].get<std::uint64_t>() + 1;
+    const Result unasked = run({"resume", directory.file("solved"), "--set", "run.stop.solved=null",
+                                "--set", "run.stop.generations=" + std::to_string(more)});
+    EXPECT_EQ(unasked.code, 0) << unasked.err;
+    EXPECT_THAT(unasked.out, testing::Not(HasSubstr("tests of champions")));
+    EXPECT_TRUE(json_status(directory.file("solved"))["champion_tests"].is_null());
     const Result dry = run({"evolve", config, "--set", "run.stop.solved=true", "--dry-run"});
     EXPECT_THAT(dry.out, HasSubstr("3 generations, or the test of the task is passed"));
     const Result refused = run({"evolve", config, "--set", "run.stop.fitness_of=mean"});

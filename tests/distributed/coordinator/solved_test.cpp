@@ -246,6 +246,44 @@ TEST(Solved, RunThatNoLongerAsksGoesOn) {
     EXPECT_EQ(second.last.generation, first.last.generation + 2);
 }
 
+TEST(Solved, RunThatAsksAgainCountsOn) {
+    const TemporaryDirectory place;
+    Experiment experiment = fixed_test(place.path() / "run", any_fitness, 1e300);
+    experiment.stop.candidates = 1000;
+    const auto run_to = [&](std::uint64_t generations, bool solved, Start start) {
+        experiment.stop.generations = generations;
+        experiment.stop.solved = solved;
+        return launch(experiment, {.start = start}).result.last;
+    };
+    const GenerationReport asked = run_to(4, true, Start::fresh);
+    EXPECT_EQ(asked.tests.count, asked.evaluations);
+    const GenerationReport unasked = run_to(6, false, Start::resume);
+    EXPECT_EQ(unasked.tests.count, asked.tests.count);
+    EXPECT_TRUE(status_of(experiment)["champion_tests"].is_null());
+    const GenerationReport again = run_to(8, true, Start::resume);
+    const std::uint64_t births = again.evaluations - unasked.evaluations;
+    // A best that nobody tested meanwhile is tested, too.
+    EXPECT_GE(again.tests.count, asked.tests.count + births);
+    EXPECT_LE(again.tests.count, asked.tests.count + births + 1);
+    EXPECT_EQ(status_of(experiment)["champion_tests"], again.tests.count);
+}
+
+TEST(Solved, WhoPassedIsTestedAgainWhereARunAsksAgain) {
+    const TemporaryDirectory place;
+    Experiment experiment = fixed_test(place.path() / "run", 3.0, 3.05);
+    const RunResult first = launch(experiment, {}).result;
+    ASSERT_EQ(first.reason, StopReason::solved);
+    experiment.stop.solved = false;
+    experiment.stop.generations = first.last.generation + 2;
+    static_cast<void>(launch(experiment, {.start = Start::resume}));
+    experiment.stop.solved = true;
+    experiment.stop.generations = first.last.generation + 20;
+    const RunResult again = launch(experiment, {.start = Start::resume}).result;
+    EXPECT_EQ(again.reason, StopReason::solved);
+    EXPECT_EQ(again.last.generation, first.last.generation + 2);
+    EXPECT_EQ(again.last.tests.count, first.last.tests.count + 1);
+}
+
 TEST(Solved, TaskThatDoesNotSayWhatSolvesItIsRefused) {
     const TemporaryDirectory place;
     Experiment experiment = callback_experiment(place.path() / "run", sum_task());

@@ -92,6 +92,22 @@ TEST(Config, StopsAfterAHundredGenerationsOnlyWithoutAnotherCriterion) {
               R"({"seconds":5.0})");
 }
 
+TEST(Config, TheSteadyStateStopsAfterTheBirthsOfAHundredGenerations) {
+    const auto stop = [](std::vector<std::string> overrides, const char* block) {
+        overrides.insert(overrides.begin(), {"steady_state.window=24", "population.size=150",
+                                             std::string("steady_state.block=") + block});
+        const ResolvedConfig config = resolved(minimal(), overrides);
+        EXPECT_EQ(config.written->at("run").at("stop"), config.effective->at("run").at("stop"));
+        return config.effective->at("run").at("stop").dump();
+    };
+    EXPECT_EQ(stop({}, "1"), R"({"generations":15000})");
+    EXPECT_EQ(stop({}, "8"), R"({"generations":1875})");
+    EXPECT_EQ(stop({"run.stop={}"}, "12"), R"({"generations":1250})");
+    EXPECT_EQ(stop({"population.size=151"}, "8"), R"({"generations":1888})");
+    EXPECT_EQ(stop({"run.stop.generations=100"}, "8"), R"({"generations":100})");
+    EXPECT_EQ(stop({"run.stop.evaluations=9"}, "8"), R"({"evaluations":9})");
+}
+
 TEST(Config, BlanksCommentsOutsideStringsOnly) {
     EXPECT_EQ(without_comments("{ \"a\": \"http://x\" } // why"), "{ \"a\": \"http://x\" }       ");
     EXPECT_EQ(parse_config("{ // one\n \"a\\\"//\": 1 }", "x").dump(), R"({"a\"//":1})");

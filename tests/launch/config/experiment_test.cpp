@@ -92,6 +92,12 @@ TEST(Experiment, WrongIslandsAndStrategiesAreExplained) {
     EXPECT_THAT(text({"islands.count=100"}), testing::HasSubstr("islands.count is 100"));
     EXPECT_THAT(text({"islands.count=50"}),
                 testing::HasSubstr("of an island with population.elite_fraction 0.25 carries"));
+    EXPECT_THAT(
+        text({"population.size=1"}),
+        testing::HasSubstr("population.size 1 with population.elite_fraction 0.25 carries"));
+    for (const char* other : {"strategy.type=species", "strategy.type=age_layers"})
+        EXPECT_THAT(text({"population.size=1", other}),
+                    testing::HasSubstr("population.size 1 carries every individual over"));
     EXPECT_THAT(text({"islands.count=2", "islands.sizes=[1, 2]"}),
                 testing::HasSubstr("islands.sizes has 2 sizes of 3 individuals"));
     EXPECT_THAT(text({"islands.count=2", "islands.overrides=[{}]"}),
@@ -162,6 +168,14 @@ TEST(Experiment, GivesFieldsToNewLayers) {
     ASSERT_EQ(layers.size(), 2U);
     EXPECT_EQ(std::get<MultiHeadAttention>(layers[0].variant()).heads, 2);
     EXPECT_EQ(std::get<Conv2d>(layers[1].variant()).kernel, AxisValues(5));
+    const auto rules = [](const std::string& said) {
+        return experiment(minimal(), {"network.init=zeros", R"(mutation.layer_types=["dense"])",
+                                      R"(mutation.layers=[{"type": "dense", )" + said + "}]"})
+            .variation.mutation.layers.front()
+            .rules;
+    };
+    EXPECT_TRUE(rules(R"("bias": false)").plain()) << "that of the network comes later";
+    EXPECT_EQ(rules(R"("init": "default")").init, InitRule::scaled);
     EXPECT_THAT(failure<ConfigError>([&] { (void)given(R"([{"type": "conv2d", "kernels": 5}])"); }),
                 testing::HasSubstr("mutation.layers[0]"));
     const std::string dropout = R"([{"type": "dropout", "rate": 0.25}])";

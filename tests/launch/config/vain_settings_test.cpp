@@ -78,6 +78,11 @@ TEST(Experiment, KeysThatNothingReadsAreTold) {
                             "\"truncation\""));
     EXPECT_THAT(notes({"islands.every=7"}),
                 ElementsAre("islands.every does nothing: islands.count is 1"));
+    EXPECT_THAT(notes({"islands.topology=star", "islands.choice=random", "islands.migrants=2",
+                       "islands.every=0", "islands.count=2"}),
+                ElementsAre("islands.topology does nothing: islands.every is 0",
+                            "islands.migrants does nothing: islands.every is 0",
+                            "islands.choice does nothing: islands.every is 0"));
     EXPECT_THAT(notes({"learning.steps=7"}),
                 ElementsAre("learning.steps does nothing: learning.mode is \"off\""));
     EXPECT_THAT(notes({"complexity.patience=7"}),
@@ -101,8 +106,58 @@ TEST(Experiment, KeysThatNothingReadsAreTold) {
              // The young are never old.
              {"species.young_age=40", "species.old_penalty=0.5", "strategy.type=species"},
              {"species.distance.weight=3", "strategy.type=species"},
-             {"islands.every=7", "islands.count=2"}})
+             {"islands.every=7", "islands.count=2"},
+             {"islands.topology=star", "islands.choice=random", "islands.count=2"}})
         EXPECT_TRUE(notes(read).empty()) << read.front();
+}
+
+TEST(Experiment, KeysOfChildrenOfTwoParentsAreToldWhereThereAreNone) {
+    const auto notes = [](const Json& json, std::vector<std::string> overrides) {
+        overrides.emplace_back("splice.rate=0");
+        return experiment(json, overrides).notes;
+    };
+    using testing::ElementsAre;
+    const std::vector<std::string> point{"splice.mode=point", "splice.align=permutation",
+                                         "splice.split=0.25"};
+    EXPECT_THAT(notes(minimal(), point),
+                ElementsAre("splice.mode, splice.align, splice.split do nothing: splice.rate is "
+                            "0"));
+    EXPECT_THAT(notes(minimal(), {"splice.alpha=0.25"}),
+                ElementsAre("splice.alpha does nothing: splice.rate is 0"));
+    EXPECT_THAT(notes(minimal(), {}), ElementsAre());
+    EXPECT_THAT(experiment(minimal(), point).notes, ElementsAre());
+    const std::string island = R"(islands.overrides=[{"splice": {"rate": 0.5}}, {}])";
+    EXPECT_THAT(notes(minimal(), {"splice.mode=neuron", "islands.count=2", island}), ElementsAre());
+    const Json neat = Json::parse(R"({"task": {"type": "xor"}, "genome": {"type": "neat",
+        "average_rate": 0.5, "disabled_rate": 0.5}, "network": {"layers": [{"type": "neurons"}]}})");
+    EXPECT_THAT(notes(neat, {}),
+                ElementsAre("genome.average_rate does nothing: splice.rate is 0",
+                            "genome.disabled_rate does nothing: splice.rate is 0"));
+    EXPECT_THAT(notes(neat, {"islands.count=2", island}), ElementsAre());
+    EXPECT_THAT(experiment(neat, {}).notes, ElementsAre());
+}
+
+TEST(Experiment, ASteadyStateThatEndsBeforeItsFirstChildIsTold) {
+    const auto notes = [](const std::string& stop, std::vector<std::string> more) {
+        more.insert(more.end(), {"run.stop=" + stop, "population.size=30", "steady_state.block=4"});
+        return experiment(minimal(), more).notes;
+    };
+    using testing::ElementsAre;
+    EXPECT_THAT(notes(R"({"generations": 7})", {"steady_state.window=8"}),
+                ElementsAre("the run ends before its first child: run.stop.generations is 7, "
+                            "counted in blocks of 4 births (steady_state.block), and the first 30 "
+                            "births are founders (population.size)"));
+    // Two of the births of the eighth are children.
+    EXPECT_THAT(notes(R"({"generations": 8})", {"steady_state.window=8"}), ElementsAre());
+    EXPECT_THAT(notes(R"({"generations": 10})", {"steady_state.window=40"}),
+                ElementsAre(testing::HasSubstr("the first 40 births are founders "
+                                               "(population.size, steady_state.window)")));
+    EXPECT_THAT(notes(R"({"generations": 11})", {"steady_state.window=40"}), ElementsAre());
+    EXPECT_THAT(notes(R"({"evaluations": 45})", {"steady_state.window=8"}), ElementsAre());
+    EXPECT_THAT(notes("null", {"steady_state.window=8"}), ElementsAre());
+    const std::vector<std::string> islands{"steady_state.window=8", "islands.count=2"};
+    EXPECT_EQ(notes(R"({"generations": 7})", islands).size(), 1U);
+    EXPECT_THAT(notes(R"({"generations": 8})", islands), ElementsAre());
 }
 
 TEST(Experiment, FieldsThatNoNewLayerHasAreTold) {
@@ -191,6 +246,16 @@ TEST(Experiment, RatesOfACppnThatHasNoChoiceAreTold) {
                 ElementsAre(sums))
         << "its bells may become tanh";
     EXPECT_THROW((void)experiment(json, {"genome.activations=[]"}), ConfigError);
+}
+
+TEST(Experiment, AThresholdOfWeightsIsToldWhereLinksAreExpressed) {
+    const Json json = Json::parse(R"({"task": {"type": "retina"}, "network": {"layers": [
+        {"type": "neurons"}]}, "genome": {"type": "hyperneat", "substrate": {
+        "weight_threshold": 0.1}}})");
+    EXPECT_THAT(experiment(json, {}).notes, testing::ElementsAre());
+    EXPECT_THAT(experiment(json, {"genome.substrate.link_expression=true"}).notes,
+                testing::ElementsAre("genome.substrate.weight_threshold does nothing: "
+                                     "genome.substrate.link_expression is true"));
 }
 
 TEST(Experiment, FoundersOfFilesHaveAllTheirConnections) {
