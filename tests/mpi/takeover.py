@@ -29,13 +29,14 @@ for attempt in harness.attempts(lambda: kills >= chosen.kills and of_coordinator
             break
         victim = 0 if 0 in alive and draw.random() < 0.6 else draw.choice(sorted(alive))
         os.kill(alive[victim], signal.SIGKILL)
-        kills += 1
-        of_coordinators += victim == 0
-        ended = ended or victim == 0 and harness.state_of(directory) == "done"
-        # The next generation comes within a lease and two seconds.
+        state = harness.state_of(directory)
+        kills += state == "running"
+        of_coordinators += state == "running" and victim == 0
+        ended = ended or victim == 0 and state == "done"
+        # What is promised of any death: the run goes on within a lease and two seconds.
         lines, killed = log.read_text().count("\n"), time.monotonic()
-        harness.wait_until(lambda: log.read_text().count("\n") > lines + 1 or harness.state_of(directory) == "done", LEASE + 20,
-                           f"a generation after the death of rank {victim} of {ranks}")
+        harness.wait_until(lambda: log.read_text().count("\n") > lines + 1 or harness.state_of(directory) == "done",
+                           LEASE + chosen.late, f"a generation after the death of rank {victim} of {ranks}")
         longest = max(longest, time.monotonic() - killed)
     if harness.finish_killed(job, f"run {attempt}, ranks were killed", ended):
         harness.run(chosen, 2, ["evolve", experiment, "--quiet", "--continue", "--set", f"run.directory={directory}"])

@@ -159,6 +159,15 @@ std::size_t travelled(const Launched& launched) {
     return bytes;
 }
 
+/// Parents that workers made once more instead of asking for them.
+std::uint64_t remade_by_workers(const std::filesystem::path& directory) {
+    std::uint64_t remade = 0;
+    for (const TableRow& row : table_of(directory / "timings.csv")) {
+        remade += row.at("rank") != "0" ? std::stoull(row.at("remade")) : 0U;
+    }
+    return remade;
+}
+
 TEST(Determinism, ParentsTravelBetweenWorkersOrAreMadeOnceMore) {
     const TemporaryDirectory place;
     Experiment experiment = xor_experiment({});
@@ -169,9 +178,11 @@ TEST(Determinism, ParentsTravelBetweenWorkersOrAreMadeOnceMore) {
     const Launched fetched = launch(experiment, {.ranks = 4, .remaking_share = 0.0});
     EXPECT_EQ(expected, results_of(experiment.directory));
     EXPECT_GT(travelled(fetched), 0U);
+    EXPECT_EQ(remade_by_workers(experiment.directory), 0U);
     experiment.directory = place.path() / "remade";
     static_cast<void>(launch(experiment, {.ranks = 4, .remaking_share = 1e6}));
     EXPECT_EQ(expected, results_of(experiment.directory));
+    EXPECT_GT(remade_by_workers(experiment.directory), 0U);
 }
 
 TEST(Determinism, OrdersAndScoresAreSmall) {
@@ -272,47 +283,6 @@ TEST(Run, ValidatesEverySecondGenerationAndAtTheEnd) {
     EXPECT_TRUE(launched.result.best_validated.has_value());
     EXPECT_THAT(text_of(experiment.directory / "generations.csv"),
                 HasSubstr(fmt::format(",{},", *launched.result.last.validated)));
-}
-
-TEST(Run, StopsAtAFitness) {
-    const TemporaryDirectory place;
-    Experiment experiment = xor_experiment(place.path() / "run");
-    experiment.stop.fitness = -1e9;
-    const Launched launched = launch(experiment, {});
-    EXPECT_EQ(launched.result.reason, StopReason::fitness);
-    EXPECT_EQ(launched.reporter.reports.size(), 1U);
-}
-
-TEST(Run, StopsAtTheMeanOrTheLeastFitness) {
-    const TemporaryDirectory place;
-    Experiment experiment = xor_experiment(place.path() / "all");
-    experiment.stop.generations = 12;
-    const auto reports = launch(experiment, {}).reporter.reports;
-    for (const FitnessOf of : {FitnessOf::mean, FitnessOf::least}) {
-        const auto value = [&](const GenerationReport& report) {
-            return of == FitnessOf::mean ? report.mean : report.worst;
-        };
-        // The highest of all, which no generation before reaches, nor its best makes up for.
-        const auto wanted = std::ranges::max_element(reports, {}, value);
-        ASSERT_EQ(wanted->invalid, 0U);
-        ASSERT_LT(value(*wanted), wanted->best);
-        experiment.directory = place.path() / fitness_of_names[static_cast<std::size_t>(of)];
-        experiment.stop.fitness_of = of;
-        experiment.stop.fitness = value(*wanted);
-        const Launched launched = launch(experiment, {});
-        EXPECT_EQ(launched.result.reason, StopReason::fitness);
-        EXPECT_EQ(launched.result.last.generation, wanted->generation);
-        EXPECT_EQ(launched.result.solved, true);
-    }
-}
-
-TEST(Run, StopsAfterEvaluations) {
-    const TemporaryDirectory place;
-    Experiment experiment = xor_experiment(place.path() / "run");
-    experiment.stop.evaluations = 31;
-    const Launched launched = launch(experiment, {});
-    EXPECT_EQ(launched.result.reason, StopReason::evaluations);
-    EXPECT_EQ(launched.reporter.reports.size(), 2U);
 }
 
 }  // namespace

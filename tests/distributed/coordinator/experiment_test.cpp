@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/distributed/coordinator/generation_log.hpp"
@@ -83,6 +85,31 @@ TEST(RunIdentity, HashesSamplesWhereTheyAre) {
     experiment.task = held;
     EXPECT_EQ(run_identity(experiment), made);
     EXPECT_EQ(held->copies, 0);
+}
+
+TEST(MakeStrategy, IslandsSpliceAtRatesOfTheirOwn) {
+    Experiment experiment = experiment_with(1.0, 3);
+    experiment.population.size = 40;
+    experiment.islands.count = 2;
+    experiment.variation.splice.rate = 0.5F;
+    experiment.variation.islands.resize(2);
+    experiment.variation.islands[0].splice.rate = 0.0F;
+    experiment.variation.islands[1].splice.rate = 1.0F;
+    const auto founders = make_strategy(experiment);
+    evolve::Scores scores(40);
+    std::ranges::fill(scores.status, evolve::Status::ok);
+    std::ranges::fill(scores.fitness, 1.0);
+    ThreadPool threads(1);
+    const auto children = founders->apply(founders->decide(scores, threads));
+    std::array<int, 2> varied{};
+    for (std::uint64_t position = 0; position < 40; ++position) {
+        const evolve::Birth birth = children->birth(position);
+        if (birth.recipe == evolve::Recipe::vary) {
+            EXPECT_EQ(birth.parents.size(), 1 + birth.island) << position;
+            ++varied.at(birth.island);
+        }
+    }
+    EXPECT_THAT(varied, testing::ElementsAre(15, 15));
 }
 
 TEST(Formats, AreLoggedWhereAnyIslandOrFounderHasThem) {

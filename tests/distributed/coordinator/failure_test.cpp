@@ -69,22 +69,6 @@ TEST(Failure, WhoDoesNotHearOfARoundIsToldByAnOrder) {
     EXPECT_THAT(launched.worker_errors, testing::IsEmpty());
 }
 
-/// Throws for every shard that holds an individual with a positive answer to the row.
-std::shared_ptr<const evolve::Task> failing_task() {
-    return evolve::make_callback_task(2, 1, [](evolve::Population& population) {
-        const std::vector<float> row{0.5F, -1.0F};
-        const std::vector<float> outputs = population.outputs(row, 1);
-        std::vector<double> fitness;
-        for (float output : outputs) {
-            if (output > 0.0F) {
-                throw std::runtime_error("positive answers break the simulator");
-            }
-            fitness.push_back(static_cast<double>(output));
-        }
-        return fitness;
-    });
-}
-
 TEST(Failure, FailingIndividualsAreCountedAndTheRestGoesOn) {
     const TemporaryDirectory place;
     Experiment experiment = callback_experiment(place.path() / "alone", failing_task());

@@ -6,14 +6,15 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
-#include <sstream>
+#include <span>
 
 #include "cambrian/distributed/coordinator/generation_log.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/tests/distributed/support/run_support.hpp"
 
-// individuals.cmb and islands.csv of whole runs.
+// individuals.cmb of whole runs, and what their tables say of it.
 namespace cambrian::distributed {
 namespace {
 
@@ -209,52 +210,132 @@ TEST(Individuals, LargeGenerationsHaveSeveralBlocks) {
     EXPECT_TRUE(std::ranges::is_sorted(all.at(0), {}, &LoggedIndividual::id));
 }
 
-/// Rows of a table after its header, as numbers.
-std::vector<std::vector<double>> rows_of(const fs::path& path, const std::string& header) {
-    std::istringstream table(text_of(path));
-    std::string line;
-    std::getline(table, line);
-    EXPECT_EQ(line, header);
-    std::vector<std::vector<double>> rows;
-    while (std::getline(table, line)) {
-        std::istringstream row(line);
-        rows.emplace_back();
-        for (std::string value; std::getline(row, value, ',');) {
-            rows.back().push_back(std::stod(value));
+/// What a line says of the fitness of some individuals.
+struct FitnessColumns {
+    double best = evolve::worst_fitness;
+    double mean = evolve::worst_fitness;
+    double worst = evolve::worst_fitness;
+    std::uint64_t invalid = 0;
+    bool operator==(const FitnessColumns&) const = default;
+};
+
+FitnessColumns columns_of(std::span<const LoggedIndividual> individuals) {
+    std::vector<double> valid;
+    for (const LoggedIndividual& individual : individuals) {
+        if (individual.status == evolve::Status::ok) {
+            valid.push_back(individual.fitness);
         }
     }
-    return rows;
+    FitnessColumns columns{.invalid = individuals.size() - valid.size()};
+    if (!valid.empty()) {
+        columns.best = std::ranges::max(valid);
+        columns.mean =
+            std::accumulate(valid.begin(), valid.end(), 0.0) / static_cast<double>(valid.size());
+        columns.worst = std::ranges::min(valid);
+    }
+    return columns;
+}
+
+FitnessColumns columns_of(const TableRow& row) {
+    return {std::stod(row.at("best")), std::stod(row.at("mean")), std::stod(row.at("worst")),
+            std::stoull(row.at("invalid"))};
+}
+
+void expect_lines_of_islands(const Experiment& experiment, const Generations& all) {
+    const std::size_t islands = experiment.islands.count;
+    const auto rows = table_of(experiment.directory / "islands.csv");
+    ASSERT_EQ(rows.size(), all.size() * islands);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        EXPECT_EQ(rows[i].at("generation"), std::to_string(i / islands));
+        EXPECT_EQ(rows[i].at("island"), std::to_string(i % islands));
+        std::vector<LoggedIndividual> own;
+        std::ranges::copy_if(
+            all.at(i / islands), std::back_inserter(own),
+            [&](const LoggedIndividual& one) { return one.island == i % islands; });
+        EXPECT_EQ(columns_of(rows[i]), columns_of(own));
+        if (!experiment.islands.sizes.empty()) {
+            EXPECT_EQ(own.size(), experiment.islands.sizes[i % islands]);
+        }
+    }
+}
+
+/// Compares each line and report of a run with the individuals of its generation; → the reports.
+std::vector<GenerationReport> expect_lines(const Experiment& experiment) {
+    const auto reports = launch(experiment, {.ranks = 2}).reporter.reports;
+    const Generations all = logged(experiment.directory);
+    const auto rows = table_of(experiment.directory / "generations.csv");
+    EXPECT_EQ(rows.size(), reports.size());
+    EXPECT_EQ(rows.size(), all.size());
+    std::map<BirthId, std::uint64_t> parameters;  // Of who was born so.
+    std::uint64_t evaluations = 0;
+    std::uint64_t env_steps = 0;
+    for (std::size_t i = 0; i < std::min(rows.size(), reports.size()); ++i) {
+        std::uint64_t retries = 0;
+        for (const LoggedIndividual& one : all.at(i)) {
+            evaluations += one.evaluated ? 1U : 0U;
+            env_steps += one.env_steps;
+            retries += one.retries;
+            if (one.evaluated) {
+                parameters[one.origin] = one.parameters;
+            }
+        }
+        const GenerationReport& report = reports[i];
+        const FitnessColumns columns = columns_of(all.at(i));
+        EXPECT_EQ((FitnessColumns{report.best, report.mean, report.worst, report.invalid}),
+                  columns);
+        EXPECT_EQ(report.evaluations, evaluations);
+        EXPECT_EQ(report.env_steps, env_steps);
+        EXPECT_EQ(report.retries, retries);
+        const auto best = std::ranges::find_if(all.at(i), [&](const LoggedIndividual& one) {
+            return one.status == evolve::Status::ok && one.fitness == columns.best;
+        });
+        EXPECT_EQ(report.parameters, best == all.at(i).end() ? 0 : parameters.at(best->origin));
+        EXPECT_EQ(columns_of(rows[i]), columns);
+        EXPECT_EQ(rows[i].at("generation"), std::to_string(i));
+        EXPECT_EQ(rows[i].at("evaluations"), std::to_string(evaluations));
+        EXPECT_EQ(rows[i].at("env_steps"), std::to_string(env_steps));
+        EXPECT_EQ(rows[i].at("redrawn"), std::to_string(retries));
+        EXPECT_EQ(rows[i].at("parameters"), std::to_string(report.parameters));
+    }
+    return reports;
+}
+
+TEST(Run, LinesAgreeWithTheIndividuals) {
+    const TemporaryDirectory place;
+    Experiment experiment = cart_pole_experiment(place.path() / "evaluated_again");
+    experiment.reevaluate = Reevaluate::always;
+    // Few layers fit.
+    experiment.variation.mutation.layer_type_rate = 1.0F;
+    experiment.variation.mutation.layer_types = {"dense", "rms_norm"};
+    std::uint64_t retries = 0;
+    for (const GenerationReport& report : expect_lines(experiment)) {
+        EXPECT_GT(report.env_steps, 0U);
+        retries += report.retries;
+    }
+    EXPECT_GT(retries, 0U);
+
+    experiment = callback_experiment(place.path() / "some_fail", failing_task());
+    std::size_t mixed = 0;
+    for (const GenerationReport& report : expect_lines(experiment)) {
+        mixed += report.invalid > 0 && report.best > report.worst ? 1U : 0U;
+    }
+    EXPECT_GT(mixed, 0U);
+
+    experiment.directory = place.path() / "islands";
+    experiment.islands = {.count = 3, .every = 2, .migrants = 1};
+    static_cast<void>(expect_lines(experiment));
+    expect_lines_of_islands(experiment, logged(experiment.directory));
 }
 
 TEST(Islands, HaveALineInEachGeneration) {
     const TemporaryDirectory place;
-    const Experiment experiment = island_experiment();
-    const fs::path own = place.path() / "run";
-    const Generations all = run(experiment, own, LoggedIndividuals::all);
-    const auto rows = rows_of(own / "islands.csv", "generation,island,best,mean,worst,invalid");
-    ASSERT_EQ(rows.size(), 7U * 3U);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        const auto generation = i / 3;
-        const auto island = static_cast<std::uint32_t>(i % 3);
-        double best = evolve::worst_fitness;
-        double sum = 0.0;
-        std::size_t count = 0;
-        for (const LoggedIndividual& individual : all.at(generation)) {
-            if (individual.island == island) {
-                best = std::max(best, individual.fitness);
-                sum += individual.fitness;
-                ++count;
-            }
-        }
-        EXPECT_EQ(count, experiment.islands.sizes[island]);
-        EXPECT_EQ(rows[i][0], static_cast<double>(generation));
-        EXPECT_EQ(rows[i][1], island);
-        EXPECT_EQ(rows[i][2], best);
-        EXPECT_EQ(rows[i][3], sum / static_cast<double>(count));
-        EXPECT_LE(rows[i][4], rows[i][3]);
-        EXPECT_EQ(rows[i][5], 0.0);
-    }
-    EXPECT_FALSE(fs::exists(place.path() / "other" / "islands.csv"));
+    Experiment experiment = island_experiment();
+    experiment.directory = place.path() / "run";
+    const Generations all = run(experiment, experiment.directory, LoggedIndividuals::all);
+    EXPECT_EQ(all.size(), 7U);
+    EXPECT_THAT(text_of(experiment.directory / "islands.csv"),
+                testing::StartsWith("generation,island,best,mean,worst,invalid\n"));
+    expect_lines_of_islands(experiment, all);
     static_cast<void>(run(xor_experiment({}), place.path() / "other", LoggedIndividuals::none));
     EXPECT_FALSE(fs::exists(place.path() / "other" / "islands.csv"));
 }

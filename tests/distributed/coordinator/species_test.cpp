@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
-#include <sstream>
 
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/tests/distributed/support/run_support.hpp"
@@ -121,31 +121,6 @@ TEST(SpeciesRun, AColumnOfSpeciesTakesAByteABirth) {
     EXPECT_LT(scores, 11 * std::size_t{4000} * 4 + 64'000);
 }
 
-/// Rows of a table, by the names of its columns.
-std::vector<std::map<std::string, std::string>> rows_of(const std::string& text) {
-    const auto split = [](const std::string& line) {
-        std::vector<std::string> cells;
-        std::stringstream stream(line + ',');
-        for (std::string cell; std::getline(stream, cell, ',');) {
-            cells.push_back(cell);
-        }
-        return cells;
-    };
-    std::stringstream lines(text);
-    std::string line;
-    std::getline(lines, line);
-    const std::vector<std::string> names = split(line);
-    std::vector<std::map<std::string, std::string>> rows;
-    while (std::getline(lines, line)) {
-        const std::vector<std::string> cells = split(line);
-        EXPECT_EQ(cells.size(), names.size());
-        for (std::size_t i = 0; i < cells.size(); ++i) {
-            (i == 0 ? rows.emplace_back() : rows.back())[names[i]] = cells[i];
-        }
-    }
-    return rows;
-}
-
 TEST(SpeciesRun, LogsAgreeWithEachOther) {
     const TemporaryDirectory place;
     const Experiment experiment = with_species(xor_experiment(place.path()));
@@ -156,34 +131,69 @@ TEST(SpeciesRun, LogsAgreeWithEachOther) {
     EXPECT_THAT(text_of(place.path() / "species.csv"),
                 StartsWith("generation,id,size,best,mean,age,improved,offspring,threshold,"
                            "representative\n0,1,"));
-    // Sizes as the individuals have it.
-    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> sizes;
+    // What the individuals of each generation and species tell.
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<double>> fitness;
     for (const IndividualBlock& block : individuals_of(place.path())) {
         EXPECT_TRUE(block.species);
         for (const LoggedIndividual& individual : block.individuals) {
             EXPECT_EQ(individual.species > 0, individual.status == evolve::Status::ok);
-            ++sizes[{block.generation, individual.species}];
+            fitness[{block.generation, individual.species}].push_back(individual.fitness);
         }
     }
+    struct Past {
+        std::uint64_t born = 0;
+        std::uint64_t improved = 0;
+        double record = evolve::worst_fitness;
+    };
+    std::map<std::uint64_t, Past> past;
     std::map<std::string, std::uint64_t> species;
     std::map<std::string, std::uint64_t> offspring;
     std::map<std::string, double> squares;
-    for (auto& row : rows_of(text_of(place.path() / "species.csv"))) {
-        const std::uint64_t size = std::stoull(row["size"]);
-        EXPECT_EQ(size, (sizes[{std::stoull(row["generation"]), std::stoull(row["id"])}]));
+    std::map<std::string, std::set<double>> thresholds;
+    bool idle = false;
+    for (auto& row : table_of(place.path() / "species.csv")) {
+        const std::uint64_t generation = std::stoull(row["generation"]);
+        const std::uint64_t id = std::stoull(row["id"]);
+        const std::vector<double>& members = fitness[{generation, id}];
+        ASSERT_FALSE(members.empty());
+        const double best = std::ranges::max(members);
+        const auto size = static_cast<double>(members.size());
+        EXPECT_EQ(row["size"], std::to_string(members.size()));
+        EXPECT_EQ(std::stod(row["best"]), best);
+        EXPECT_EQ(std::stod(row["mean"]),
+                  std::accumulate(members.begin(), members.end(), 0.0) / size);
+        Past& before = past.try_emplace(id, Past{.born = generation}).first->second;
+        if (best > before.record) {
+            before.record = best;
+            before.improved = generation;
+        }
+        EXPECT_EQ(row["age"], std::to_string(generation - before.born));
+        EXPECT_EQ(row["improved"], std::to_string(before.improved));
+        idle = idle || (before.born < before.improved && before.improved < generation);
         ++species[row["generation"]];
         offspring[row["generation"]] += std::stoull(row["offspring"]);
-        squares[row["generation"]] += static_cast<double>(size * size);
+        squares[row["generation"]] += size * size;
+        thresholds[row["generation"]].insert(std::stod(row["threshold"]));
         EXPECT_EQ(row["representative"].empty(), row["offspring"] == "0");
     }
+    EXPECT_TRUE(idle) << "no species improved after its birth, and then no more";
     bool several = false;
-    for (auto& row : rows_of(text_of(place.path() / "generations.csv"))) {
-        EXPECT_EQ(std::stoull(row["species"]), species[row["generation"]]);
+    double threshold = experiment.species.threshold;
+    for (auto& row : table_of(place.path() / "generations.csv")) {
+        const std::uint64_t count = species[row["generation"]];
+        EXPECT_EQ(std::stoull(row["species"]), count);
         EXPECT_EQ(offspring[row["generation"]], experiment.population.size);
         several = several || row["species"] != "1";
         const double valid =
             static_cast<double>(experiment.population.size - std::stoull(row["invalid"]));
         EXPECT_NEAR(std::stod(row["diversity"]), valid * valid / squares[row["generation"]], 1e-9);
+        // Of a generation, moved by the number of its species for the next one.
+        ASSERT_EQ(thresholds[row["generation"]].size(), 1U);
+        EXPECT_NEAR(*thresholds[row["generation"]].begin(), threshold, 1e-9);
+        const double factor = 1.0 + experiment.species.threshold_change;
+        threshold *= count > experiment.species.target   ? factor
+                     : count < experiment.species.target ? 1.0 / factor
+                                                         : 1.0;
     }
     EXPECT_TRUE(several);
 }

@@ -198,6 +198,21 @@ std::shared_ptr<const evolve::Task> sum_task(double sign) {
     });
 }
 
+std::shared_ptr<const evolve::Task> failing_task() {
+    return evolve::make_callback_task(2, 1, [](evolve::Population& population) {
+        const std::vector<float> row{0.5F, -1.0F};
+        const std::vector<float> outputs = population.outputs(row, 1);
+        std::vector<double> fitness;
+        for (float output : outputs) {
+            if (output > 0.0F) {
+                throw std::runtime_error("positive answers break the simulator");
+            }
+            fitness.push_back(static_cast<double>(output));
+        }
+        return fitness;
+    });
+}
+
 Experiment changing_experiment(const std::filesystem::path& directory) {
     Experiment experiment = callback_experiment(directory, sum_task());
     experiment.changes = {{3, sum_task(-1.0), "down"}, {5, sum_task(), "up"}};
@@ -361,6 +376,33 @@ std::string results_of(const std::filesystem::path& directory) {
         }
     }
     return results + text_of(directory / "best.cmb");
+}
+
+std::vector<TableRow> table_of(const std::filesystem::path& path) {
+    const auto cells_of = [](const std::string& line) {
+        std::vector<std::string> cells;
+        std::istringstream stream(line + ',');
+        for (std::string cell; std::getline(stream, cell, ',');) {
+            cells.push_back(cell);
+        }
+        return cells;
+    };
+    std::istringstream lines(text_of(path));
+    std::string line;
+    std::getline(lines, line);
+    const std::vector<std::string> names = cells_of(line);
+    std::vector<TableRow> rows;
+    while (std::getline(lines, line)) {
+        const std::vector<std::string> cells = cells_of(line);
+        if (cells.size() != names.size()) {
+            throw std::runtime_error(path.string() + " has a line with other columns: " + line);
+        }
+        TableRow& row = rows.emplace_back();
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            row[names[i]] = cells[i];
+        }
+    }
+    return rows;
 }
 
 std::vector<IndividualBlock> individuals_of(const std::filesystem::path& directory) {

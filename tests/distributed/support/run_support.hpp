@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,6 +46,8 @@ class RecordingReporter final : public Reporter {
 /// Fitness from the network's answer to one row: higher sums are fitter.
 /// @param sign -1: lower ones are.
 [[nodiscard]] std::shared_ptr<const evolve::Task> sum_task(double sign = 1.0);
+/// Throws for every shard that holds an individual with a positive answer to the row.
+[[nodiscard]] std::shared_ptr<const evolve::Task> failing_task();
 /// What is good in generations 0 to 2 is bad in 3 and 4, and good again in 5 to 7.
 [[nodiscard]] Experiment changing_experiment(const std::filesystem::path& directory);
 /// A generation without a new best is followed by founders. Validation gives the fitness once more,
@@ -96,6 +99,10 @@ struct Pieces {
 /// generations.csv, individuals.cmb, islands.csv and species.csv where there are such, and
 /// best.cmb, one after the other.
 [[nodiscard]] std::string results_of(const std::filesystem::path& directory);
+
+/// Cells of a line of a table, by the names of its columns.
+using TableRow = std::map<std::string, std::string>;
+[[nodiscard]] std::vector<TableRow> table_of(const std::filesystem::path& path);
 
 /// individuals.cmb, block by block, which must be whole.
 [[nodiscard]] std::vector<IndividualBlock> individuals_of(const std::filesystem::path& directory);
