@@ -64,7 +64,7 @@ struct GenerationReport {
     /// Births of whole generations up to this one, one after another, whose evaluation failed. Not
     /// in generations.csv.
     std::uint64_t failed_in_a_row = 0;
-    ChampionTests tests;  ///< Not in generations.csv, but in checkpoints. Where nobody asks: none.
+    ChampionTests tests;  ///< Not in generations.csv, but in checkpoints. Kept where nobody asks.
     // Not in generations.csv: timings differ from run to run.
     double seconds = 0.0;  ///< Of this generation.
     double evaluate_seconds = 0.0;
