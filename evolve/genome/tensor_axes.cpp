@@ -80,10 +80,20 @@ TensorAxes of_heads(const MultiHeadAttention& layer, const ParameterSpec& parame
 }
 
 /// Set 0 is the channels; what enters and leaves them are units of their own.
-TensorAxes of_channels(const ParameterSpec& parameter) {
+TensorAxes of_channels(const Mamba& layer, const ParameterSpec& parameter) {
     if (parameter.name == "norm.gain") return in_set(1, as_stored(parameter));
-    if (parameter.name == "x_proj") return in_set(2, as_stored(parameter));
+    if (parameter.name == "x_proj") {
+        TensorAxes axes = in_set(2, as_stored(parameter));
+        axes.parts = {layer.dt_rank, layer.state_size, layer.state_size};
+        return axes;
+    }
     if (parameter.name == "out_proj") return in_set(3, as_stored(parameter));
+    if (parameter.name == "conv_weight") {
+        TensorAxes axes = as_stored(parameter);
+        axes.first_centred = 2;
+        axes.causal = true;
+        return axes;
+    }
     if (parameter.name != "in_proj") return as_stored(parameter);
     TensorAxes axes = units_first({2, parameter.shape[0] / 2}, {parameter.shape[1]});
     axes.unit_axis = 1;
@@ -124,6 +134,17 @@ std::int64_t elements_from(const std::vector<std::int64_t>& extents, std::size_t
     return product;
 }
 
+std::vector<TensorAxes> part_axes(const TensorAxes& axes) {
+    if (axes.parts.empty()) return {axes};
+    std::vector<TensorAxes> all;
+    for (const std::int64_t length : axes.parts) {
+        TensorAxes& part = all.emplace_back(axes);
+        part.extents.front() = length;
+        part.parts.clear();
+    }
+    return all;
+}
+
 TensorAxes tensor_axes(const AnyLayer& layer, std::size_t index, const ParameterSpec& parameter,
                        const Shape& row) {
     return std::visit(
@@ -139,7 +160,7 @@ TensorAxes tensor_axes(const AnyLayer& layer, std::size_t index, const Parameter
             } else if constexpr (std::is_same_v<L, Embedding>) {
                 return TensorAxes{{parameter.shape[0], concrete.features}, 1, 2, 2, 1};
             } else if constexpr (std::is_same_v<L, Mamba>) {
-                return of_channels(parameter);
+                return of_channels(concrete, parameter);
             } else if constexpr (std::is_same_v<L, Swiglu>) {
                 return in_set(parameter.name.starts_with("down_") ? 1 : 0, as_stored(parameter));
             } else if constexpr (std::is_same_v<L, Dense> || std::is_same_v<L, Kmeans>) {

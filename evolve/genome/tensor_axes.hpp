@@ -21,6 +21,10 @@ struct TensorAxes {
     std::int64_t groups = 1;
     /// Tensors of a layer are of the same units where their sets and their units() are equal.
     std::size_t unit_set = 0;
+    /// Those from first_centred on grow before their first element alone: the last tap is now.
+    bool causal = false;
+    /// Runs of the first axis that mean something each, by their lengths; none: one.
+    std::vector<std::int64_t> parts{};
 
     [[nodiscard]] std::int64_t units() const { return groups * extents[unit_axis]; }
 };
@@ -32,5 +36,8 @@ struct TensorAxes {
 /// Elements of the axes from one on.
 [[nodiscard]] std::int64_t elements_from(const std::vector<std::int64_t>& extents,
                                          std::size_t axis);
+
+/// The tensors that its parts are, one after another; itself where it has none.
+[[nodiscard]] std::vector<TensorAxes> part_axes(const TensorAxes& axes);
 
 }  // namespace cambrian::evolve

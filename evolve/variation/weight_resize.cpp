@@ -18,11 +18,14 @@ struct AxisChange {
     std::int64_t kept = 0;
 };
 
-AxisChange change_of(std::int64_t before, std::int64_t after, bool centred) {
-    const std::int64_t shift = centred ? (after - before) / 2 : 0;
+AxisChange change_of(const TensorAxes& before, const TensorAxes& after, std::size_t axis) {
+    const std::int64_t longer = after.extents[axis] - before.extents[axis];
+    const std::int64_t in_kernel = after.causal ? longer : longer / 2;
+    const std::int64_t shift = axis >= after.first_centred ? in_kernel : 0;
     AxisChange change{.removed = std::max<std::int64_t>(-shift, 0),
                       .added = std::max<std::int64_t>(shift, 0)};
-    change.kept = std::min(before - change.removed, after - change.added);
+    change.kept =
+        std::min(before.extents[axis] - change.removed, after.extents[axis] - change.added);
     return change;
 }
 
@@ -31,29 +34,26 @@ class TensorResize {
   public:
     TensorResize(std::vector<WeightEdit>& edits, std::int64_t at, const TensorAxes& before,
                  const TensorAxes& after, std::span<const float> values)
-        : edits_(edits),
-          at_(at),
-          before_(before.extents),
-          after_(after.extents),
-          first_centred_(after.first_centred),
-          values_(values) {}
+        : edits_(edits), at_(at), before_(before), after_(after), values_(values) {}
 
     /// The part of axes from `axis` on that begins at an element of the new tensor.
     void resize(std::size_t axis, std::int64_t first) {
-        if (std::equal(before_.begin() + static_cast<std::ptrdiff_t>(axis), before_.end(),
-                       after_.begin() + static_cast<std::ptrdiff_t>(axis))) {
+        const std::vector<std::int64_t>& old = before_.extents;
+        const std::vector<std::int64_t>& own = after_.extents;
+        if (std::equal(old.begin() + static_cast<std::ptrdiff_t>(axis), old.end(),
+                       own.begin() + static_cast<std::ptrdiff_t>(axis))) {
             return;
         }
-        const AxisChange change = change_of(before_[axis], after_[axis], axis >= first_centred_);
-        const std::int64_t old_part = elements_from(before_, axis + 1);
-        const std::int64_t part = elements_from(after_, axis + 1);
+        const AxisChange change = change_of(before_, after_, axis);
+        const std::int64_t old_part = elements_from(old, axis + 1);
+        const std::int64_t part = elements_from(own, axis + 1);
         edit(first, change.removed * old_part, change.added * part);
         for (std::int64_t i = 0; i < change.kept; ++i) {
             resize(axis + 1, first + (change.added + i) * part);
         }
         const std::int64_t done = change.added + change.kept;
-        edit(first + done * part, (before_[axis] - change.removed - change.kept) * old_part,
-             (after_[axis] - done) * part);
+        edit(first + done * part, (old[axis] - change.removed - change.kept) * old_part,
+             (own[axis] - done) * part);
     }
 
   private:
@@ -68,9 +68,8 @@ class TensorResize {
 
     std::vector<WeightEdit>& edits_;
     std::int64_t at_;
-    const std::vector<std::int64_t>& before_;
-    const std::vector<std::int64_t>& after_;
-    std::size_t first_centred_;
+    const TensorAxes& before_;
+    const TensorAxes& after_;
     std::span<const float> values_;
 };
 
@@ -82,8 +81,7 @@ void mute_new_inputs(const TensorAxes& before, const TensorAxes& after, std::spa
         bool is_new_input = false;
         bool is_new_unit = false;
         for (std::size_t axis = 0; axis < rank; ++axis) {
-            const AxisChange change =
-                change_of(before.extents[axis], after.extents[axis], axis >= after.first_centred);
+            const AxisChange change = change_of(before, after, axis);
             const bool is_new =
                 place[axis] < change.added || place[axis] >= change.added + change.kept;
             const bool numbers_units = axis >= after.first_output && axis < after.last_output;
@@ -187,7 +185,7 @@ class Resize {
 
     bool resize(std::int64_t at, const TensorAxes& before, const TensorAxes& after,
                 const ParameterSpec& spec) {
-        if (before.extents == after.extents) {
+        if (before.extents == after.extents && before.parts == after.parts) {
             return true;
         }
         const bool comparable = before.extents.size() == after.extents.size();
@@ -199,10 +197,19 @@ class Resize {
             edits_.push_back({at, elements_from(before.extents, 0), std::move(values)});
             return true;
         }
-        if (added_ == NewWeights::keep_function) {
-            mute_new_inputs(before, after, values);
+        const std::vector<TensorAxes> old_parts = part_axes(before);
+        const std::vector<TensorAxes> parts = part_axes(after);
+        std::span<float> rest(values);
+        for (std::size_t part = 0; part < parts.size(); ++part) {
+            const std::int64_t count = elements_from(parts[part].extents, 0);
+            const auto own = rest.first(static_cast<std::size_t>(count));
+            if (added_ == NewWeights::keep_function) {
+                mute_new_inputs(old_parts[part], parts[part], own);
+            }
+            resize_tensor(edits_, at, old_parts[part], parts[part], own);
+            at += count;
+            rest = rest.subspan(own.size());
         }
-        resize_tensor(edits_, at, before, after, values);
         return true;
     }
 

@@ -84,6 +84,80 @@ TEST(ResizeWeights, KnowsGatesAndWhoReadsThem) {
     EXPECT_EQ(all[18], 8.0F);
 }
 
+using Rows = std::vector<std::vector<float>>;
+
+/// What a parameter of a lone mamba block of 3 features has, by rows of its last axis.
+Rows mamba_rows(const Mamba& layer, const std::vector<float>& weights, std::string_view name) {
+    std::size_t at = 0;
+    for (const ParameterSpec& spec : layer.parameters()) {
+        const auto count = static_cast<std::size_t>(spec.shape.elements());
+        if (spec.name == name) {
+            Rows rows;
+            const auto width = static_cast<std::size_t>(spec.shape[-1]);
+            for (std::size_t row = at; row < at + count; row += width) {
+                const auto first = weights.begin() + static_cast<std::ptrdiff_t>(row);
+                rows.emplace_back(first, first + static_cast<std::ptrdiff_t>(width));
+            }
+            return rows;
+        }
+        at += count;
+    }
+    return {};
+}
+
+Rows part_of(const Rows& rows, std::int64_t first, std::int64_t count) {
+    return {rows.begin() + first, rows.begin() + first + count};
+}
+
+TEST(ResizeWeights, KeepsWhatTwoSizesOfAMambaBothHave) {
+    const auto described = [](const Mamba& layer) {
+        return test::blueprint_of(R"({"layers": [{"type": "mamba", "expand": 1, "state": )" +
+                                      std::to_string(layer.state_size) + R"(, "kernel": )" +
+                                      std::to_string(layer.kernel) + R"(, "dt_rank": )" +
+                                      std::to_string(layer.dt_rank) + R"(}, {"type": "dense"}]})",
+                                  3, 1);
+    };
+    const auto block = [](const Blueprint& blueprint) {
+        return std::get<Mamba>(blueprint.slots[0]->layer.variant());
+    };
+    const auto with = [](std::int64_t states, std::int64_t rank, std::int64_t kernel) {
+        Mamba layer;
+        layer.state_size = states;
+        layer.dt_rank = rank;
+        layer.kernel = kernel;
+        return layer;
+    };
+    const Blueprint before = described(with(16, 1, 4));
+    const Mamba old = block(before);
+    const std::vector<float> weights = counted(Network(before).weight_count(), 10.0F);
+    for (const Mamba& own :
+         {with(17, 1, 4), with(8, 1, 4), with(16, 2, 4), with(16, 1, 3), with(16, 1, 5)}) {
+        const Blueprint after = described(own);
+        RandomStream rng(random_key(1, "test.resize"), 0);
+        const auto edits = resize_weights(rng, before, after, NewWeights::fresh);
+        ASSERT_TRUE(edits.has_value());
+        const std::vector<float> all = edited(weights, *edits);
+        ASSERT_EQ(std::ssize(all), Network(after).weight_count());
+        const Rows rows = mamba_rows(block(after), all, "x_proj");
+        const Rows old_rows = mamba_rows(old, weights, "x_proj");
+        const std::int64_t states = std::min(own.state_size, old.state_size);
+        EXPECT_EQ(part_of(rows, 0, 1), part_of(old_rows, 0, 1)) << "of the time step";
+        EXPECT_EQ(part_of(rows, own.dt_rank, states), part_of(old_rows, 1, states)) << "B";
+        EXPECT_EQ(part_of(rows, own.dt_rank + own.state_size, states),
+                  part_of(old_rows, 1 + old.state_size, states))
+            << "C";
+        const Rows taps = mamba_rows(block(after), all, "conv_weight");
+        const Rows old_taps = mamba_rows(old, weights, "conv_weight");
+        const std::int64_t kept = std::min(own.kernel, old.kernel);
+        for (std::size_t channel = 0; channel < 3; ++channel) {
+            EXPECT_TRUE(std::equal(taps[channel].end() - kept, taps[channel].end(),
+                                   old_taps[channel].end() - kept))
+                << "the last tap is now";
+        }
+        EXPECT_EQ(mamba_rows(block(after), all, "out_proj"), mamba_rows(old, weights, "out_proj"));
+    }
+}
+
 TEST(ResizeWeights, SpreadsAGainThatBecomesAProjection) {
     const auto described = [](std::int64_t width) {
         return test::blueprint_of(R"({"layers": [{"type": "dense", "out": )" +
