@@ -49,7 +49,8 @@ struct Wave {
 };
 
 /// A wave of no height in an empty slot: the function stays what it is.
-std::optional<evolve::Mutant> insert_wave(RandomStream& rng, const evolve::MutationSettings&,
+std::optional<evolve::Mutant> insert_wave(RandomStream& rng,
+                                          const evolve::MutationSettings& settings,
                                           const evolve::GenomeLimits&, const evolve::Genome& genome,
                                           std::uint64_t birth) {
     const std::vector<int> empty = evolve::empty_slots(genome.blueprint);
@@ -62,7 +63,8 @@ std::optional<evolve::Mutant> insert_wave(RandomStream& rng, const evolve::Mutat
     for (const ParameterSpec& parameter : layer.parameters())
         weights.insert(weights.end(), static_cast<std::size_t>(parameter.shape.elements()),
                        parameter.initial == Initial::ones ? 1.0F : 0.0F);
-    return evolve::with_layer(genome, slot, {layer, weights, "insert", Wave::name}, birth);
+    return evolve::with_layer(genome, slot,
+                              {layer, weights, "insert", Wave::name, settings.formats}, birth);
 }
 
 struct ChirpSettings {

@@ -116,11 +116,14 @@ std::vector<std::uint64_t> logged_positions(const GenerationColumns& columns,
 
 bool uses_formats(const Experiment& experiment) {
     const evolve::VariationSettings& variation = experiment.variation;
-    return experiment.selection.bytes_weight > 0.0 || variation.mutation.dtype_rate > 0.0F ||
-           std::ranges::any_of(variation.islands,
-                               [](const evolve::IslandVariation& island) {
-                                   return island.mutation.dtype_rate > 0.0F;
-                               }) ||
+    const auto brings = [](const evolve::MutationSettings& mutation) {
+        return mutation.dtype_rate > 0.0F ||
+               (mutation.layer_insert_rate > 0.0F && mutation.formats.weights != Dtype::float32);
+    };
+    return experiment.selection.bytes_weight > 0.0 || brings(variation.mutation) ||
+           std::ranges::any_of(
+               variation.islands,
+               [&](const evolve::IslandVariation& island) { return brings(island.mutation); }) ||
            std::ranges::any_of(evolve::founder_networks(variation),
                                [](const Blueprint* network) { return encodes_weights(*network); });
 }

@@ -132,8 +132,9 @@ struct Blueprint {
                                             std::int64_t input_features,
                                             std::int64_t output_features, bool time = true,
                                             std::int64_t steps = 0);
-/// The formats that format_keys of a network section name, for all layers of a
-/// blueprint that have none of their own.
+/// The formats that format_keys of a network section name: of layers that have none of their own.
+[[nodiscard]] LayerFormats network_formats(const nlohmann::json& network);
+/// Gives them to all layers of a blueprint that have none.
 void apply_formats(Blueprint& blueprint, const nlohmann::json& network);
 /// What a network section says of all layers that say nothing themselves: "init" and "init_scale".
 [[nodiscard]] ParameterRules network_rules(const nlohmann::json& network);

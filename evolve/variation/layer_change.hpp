@@ -16,7 +16,8 @@ namespace cambrian::evolve {
 /// follows reads them by weights.
 [[nodiscard]] std::string_view widening_fault(const AnyLayer& layer);
 
-/// A layer that changes nothing of what another gives, with the same activation, and its weights.
+/// A layer that changes nothing of what another gives, with the same activation and a bias where
+/// that has one, and its weights.
 struct DeeperLayer {
     AnyLayer layer;
     std::vector<float> weights;

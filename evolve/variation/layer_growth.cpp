@@ -72,7 +72,7 @@ bool is_idempotent(Activation activation) {
 }
 
 std::optional<DeeperLayer> unit_dense(const Dense& before) {
-    Dense layer{.in = before.out, .out = before.out};
+    Dense layer{.in = before.out, .out = before.out, .bias = before.bias};
     std::vector<float> weights = identity_parameters(layer);
     layer.activation = before.activation;
     return DeeperLayer{layer, std::move(weights)};
@@ -80,19 +80,23 @@ std::optional<DeeperLayer> unit_dense(const Dense& before) {
 
 /// A kernel of 3 whose middle passes each channel on.
 template <class Conv>
-std::optional<DeeperLayer> unit_conv(std::int64_t channels, int axes, Activation activation) {
+std::optional<DeeperLayer> unit_conv(const auto& before, int axes) {
+    const std::int64_t channels = before.out_channels;
     Conv layer;
     layer.in_channels = channels;
     layer.out_channels = channels;
     layer.padding = 1;
-    layer.activation = activation;
-    const std::vector<ParameterSpec> specs = layer.parameters();
+    layer.bias = before.bias;
+    layer.activation = before.activation;
     std::int64_t window = 1;
     for (int axis = 0; axis < axes; ++axis) {
         window *= layer.kernel[axis];
     }
-    std::vector<float> weights(
-        static_cast<std::size_t>(specs[0].shape.elements() + specs[1].shape.elements()), 0.0F);
+    std::int64_t count = 0;
+    for (const ParameterSpec& spec : layer.parameters()) {
+        count += spec.shape.elements();
+    }
+    std::vector<float> weights(static_cast<std::size_t>(count), 0.0F);
     for (std::int64_t channel = 0; channel < channels; ++channel) {
         const std::int64_t kernel = channel * channels + channel;
         weights[static_cast<std::size_t>(kernel * window + window / 2)] = 1.0F;
@@ -142,11 +146,11 @@ std::optional<DeeperLayer> deeper(const AnyLayer& layer) {
             if constexpr (std::is_same_v<L, Dense>) {
                 return unit_dense(concrete);
             } else if constexpr (std::is_same_v<L, Conv1d> || std::is_same_v<L, ConvTranspose1d>) {
-                return unit_conv<Conv1d>(concrete.out_channels, 1, concrete.activation);
+                return unit_conv<Conv1d>(concrete, 1);
             } else if constexpr (std::is_same_v<L, Conv2d> || std::is_same_v<L, ConvTranspose2d>) {
-                return unit_conv<Conv2d>(concrete.out_channels, 2, concrete.activation);
+                return unit_conv<Conv2d>(concrete, 2);
             } else if constexpr (std::is_same_v<L, Conv3d> || std::is_same_v<L, ConvTranspose3d>) {
-                return unit_conv<Conv3d>(concrete.out_channels, 3, concrete.activation);
+                return unit_conv<Conv3d>(concrete, 3);
             } else {
                 return std::nullopt;
             }

@@ -71,6 +71,7 @@ struct MutationSettings {
                               Dtype::int4,    Dtype::ternary,  Dtype::binary};
     /// Of new layers that say nothing themselves: what the network section says.
     ParameterRules rules{};
+    LayerFormats formats{};  ///< Of inserted layers: what the network section says.
     std::vector<CustomMutation> custom{};
     std::vector<std::string> layer_types{"dense", "rms_norm", "residual"};
     std::vector<Activation> activations{Activation::relu,    Activation::silu,

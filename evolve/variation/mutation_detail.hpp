@@ -78,6 +78,7 @@ struct NewLayer {
     std::vector<float> weights;
     std::string_view operation;
     std::string_view type;
+    LayerFormats formats{};
 };
 /// Puts a layer that keeps the function into an empty slot: genes, weights, and the clock that a
 /// mesh needs for it.

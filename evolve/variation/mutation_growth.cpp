@@ -76,7 +76,8 @@ std::optional<Mutant> deepen_layer(RandomStream& rng, const MutationSettings& se
         return std::nullopt;
     }
     const std::string type(added->layer.type());
-    NewLayer layer{std::move(added->layer), std::move(added->weights), "deepen", type};
+    NewLayer layer{std::move(added->layer), std::move(added->weights), "deepen", type,
+                   before.formats};
     if (slot + 1 < next_filled(genome.blueprint, slot)) {
         return with_layer(genome, slot + 1, std::move(layer), birth);
     }

@@ -85,9 +85,8 @@ bool parts_a_residual(const Blueprint& blueprint, int slot) {
 Mutant with_layer(const Genome& genome, int slot, NewLayer added, std::uint64_t birth) {
     const auto index = static_cast<std::size_t>(slot);
     Mutant child{genome};
-    // In the formats of the head, which are those of the config unless they evolved.
     child.genome.blueprint.slots[index] =
-        Slot{.layer = std::move(added.layer), .formats = child.genome.blueprint.head_formats};
+        Slot{.layer = std::move(added.layer), .formats = added.formats};
     set_clocks(child.genome.blueprint, slot);
     child.genome.slot_genes[index] =
         derive_gene(genome, place_id(genome, slot), added.operation, added.type, birth);
@@ -178,7 +177,9 @@ std::optional<Mutant> insert_layer(RandomStream& rng, const MutationSettings& se
     if (!layer || !is_possible(*layer, limits)) {
         return std::nullopt;
     }
-    return with_layer(genome, slot, {*layer, identity_parameters(*layer), "insert", type}, birth);
+    return with_layer(genome, slot,
+                      {*layer, identity_parameters(*layer), "insert", type, settings.formats},
+                      birth);
 }
 
 bool is_last_enabled(const Blueprint& blueprint, int slot) {

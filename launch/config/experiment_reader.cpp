@@ -115,7 +115,9 @@ evolve::MutationSettings mutation_settings(const Json& config,
         section<evolve::MutationSettings>(config, "mutation", other_mutation_keys(keys));
     settings.custom = added;
     read_custom_rates(settings, config.at("mutation"), "mutation");
-    settings.rules = network_rules(nlohmann::json(config.at("network")));
+    const nlohmann::json network(config.at("network"));
+    settings.rules = network_rules(network);
+    settings.formats = network_formats(network).settled();
     settings.layers =
         new_layers(config.at("mutation").at("layers"), "mutation.layers", settings.rules);
     return settings;

@@ -254,6 +254,10 @@ void add_rules(AnyLayer& layer, const ParameterRules& rules) {
     if (takes_init(layer)) layer.rules = layer.rules.within(rules);
 }
 
+LayerFormats network_formats(const json& network) {
+    return read_formats(network, "network");
+}
+
 Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
                               std::int64_t output_features, bool time, std::int64_t steps) {
     static constexpr std::array<std::string_view, 12> keys{
@@ -286,7 +290,7 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
     blueprint.mode = read_mode(network).value_or(NetworkMode::chain);
     blueprint.grid = read_grid(json_read::find(network, "grid"), layers.size() - 1);
     blueprint.slots.resize(static_cast<std::size_t>(blueprint.grid.slots()));
-    const LayerFormats formats = read_formats(network, "network");
+    const LayerFormats formats = network_formats(network);
     const ParameterRules rules = network_rules(network);
     place_layers(blueprint, layers, formats, rules);
     const std::string head_path = json_read::element("network.layers", layers.size() - 1);
@@ -302,7 +306,7 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
 }
 
 void apply_formats(Blueprint& blueprint, const json& network) {
-    const LayerFormats formats = read_formats(network, "network");
+    const LayerFormats formats = network_formats(network);
     for_each_formats(blueprint, [&](LayerFormats& own) {
         if (own.activations == Dtype::float32) own.activations = formats.activations;
         // Weights in a format keep its scales: others would make other numbers of them.

@@ -185,6 +185,34 @@ TEST(Growth, DeepensAfterActivationsThatChangeNothingTwice) {
     EXPECT_THAT(std::string(deepening_fault(Softmax())), HasSubstr("no weights"));
 }
 
+TEST(Growth, DeepensWithABiasWhereTheLayerHasOne) {
+    for (const bool bias : {false, true}) {
+        const DeeperLayer dense = deeper(Dense{.out = 3, .bias = bias}).value();
+        EXPECT_EQ(std::get<Dense>(dense.layer.variant()).bias, bias);
+        EXPECT_EQ(dense.weights.size(), bias ? 12U : 9U);
+        const DeeperLayer image = deeper(ConvTranspose2d{.out_channels = 2, .bias = bias}).value();
+        EXPECT_EQ(std::get<Conv2d>(image.layer.variant()).bias, bias);
+        EXPECT_EQ(image.weights.size(), bias ? 38U : 36U);
+    }
+}
+
+TEST(Growth, NewLayersHaveFormatsOfTheirOwnAndNotOfTheHead) {
+    Genome parent = growing_genome(R"([{"type": "dense", "out": 3}, {"type": "dense"}])", 2,
+                                   R"(, "grid": {"layers_per_cell": 2})");
+    parent.blueprint.head_formats.weights = Dtype::binary;
+    parent.blueprint.slots[0]->formats.weights = Dtype::int8;
+    MutationSettings settings;
+    settings.layer_types = {"dense"};
+    settings.formats = {.weights = Dtype::int4, .activations = Dtype::int8};
+    const auto formats = [&](Mutation mutation) {
+        RandomStream rng = growth_stream(1);
+        const Genome child = mutated(mutation, rng, settings, growth_limits, parent, 1).value();
+        return child.blueprint.slots[1]->formats;
+    };
+    EXPECT_EQ(formats(insert_layer), settings.formats);
+    EXPECT_EQ(formats(deepen_layer), parent.blueprint.slots[0]->formats);
+}
+
 TEST(Growth, NothingIsWidenedBeforeANorm) {
     const Genome parent = growing_genome(
         R"([{"type": "dense", "out": 4}, {"type": "rms_norm"}, {"type": "dense"}])", 2);

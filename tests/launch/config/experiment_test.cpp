@@ -182,5 +182,15 @@ TEST(Experiment, GivesFieldsToNewLayers) {
     EXPECT_EQ(given(dropout).size(), 1U) << "in vain, which is told";
 }
 
+TEST(Experiment, NewLayersHaveTheFormatsOfTheNetworkSection) {
+    const distributed::Experiment own = experiment(
+        minimal(), {R"(network.layers=[{"type": "dense", "dtype": "int4"}])", "network.dtype=int8",
+                    "network.activation_dtype=int8", "islands.count=2",
+                    R"(islands.overrides=[{"mutation": {"weight_rate": 0.5}}, {}])"});
+    const LayerFormats formats{.weights = Dtype::int8, .activations = Dtype::int8};
+    EXPECT_EQ(own.variation.mutation.formats, formats);
+    EXPECT_EQ(own.variation.islands[0].mutation.formats, formats);
+}
+
 }  // namespace
 }  // namespace cambrian::launch::config_tests
