@@ -38,8 +38,8 @@ template <typename Found>
 void each_layer(const Blueprint& blueprint, Found found) {
     for (std::size_t slot = 0; slot < blueprint.slots.size(); ++slot)
         if (const auto& filled = blueprint.slots[slot])
-            found(static_cast<int>(slot), filled->layer, filled->enabled);
-    found(static_cast<int>(blueprint.slots.size()), blueprint.head, true);
+            found(static_cast<int>(slot), filled->layer);
+    found(static_cast<int>(blueprint.slots.size()), blueprint.head);
 }
 
 bool holds_tie(const AnyLayer& layer) {
@@ -102,7 +102,7 @@ std::optional<Tie> tie_of(const AnyLayer& layer) {
 
 bool lends(const Blueprint& blueprint, int slot) {
     bool found = false;
-    each_layer(blueprint, [&](int, const AnyLayer& layer, bool) {
+    each_layer(blueprint, [&](int, const AnyLayer& layer) {
         const std::optional<Tie> tie = tie_of(layer);
         found = found || (tie && tie->slot == slot);
     });
@@ -111,7 +111,7 @@ bool lends(const Blueprint& blueprint, int slot) {
 
 std::vector<int> borrowers(const Blueprint& blueprint, int slot, std::string_view parameter) {
     std::vector<int> found;
-    each_layer(blueprint, [&](int other, const AnyLayer& layer, bool) {
+    each_layer(blueprint, [&](int other, const AnyLayer& layer) {
         const std::optional<Tie> tie = tie_of(layer);
         if (tie && tie->slot == slot && tie->parameter == parameter) found.push_back(other);
     });
@@ -137,7 +137,7 @@ void renumber_ties(Blueprint& blueprint, const std::function<int(int)>& number) 
 
 std::string tie_fault(const Blueprint& blueprint) {
     std::string fault;
-    each_layer(blueprint, [&](int slot, const AnyLayer& layer, bool) {
+    each_layer(blueprint, [&](int slot, const AnyLayer& layer) {
         if (fault.empty()) fault = fault_of(blueprint, slot, layer);
     });
     return fault;

@@ -62,14 +62,13 @@ struct Masks {
 /// 0, of each network by itself.
 Var in_use(const Network& network, const WeightRange& range, Var enabled) {
     const Blueprint& blueprint = network.blueprint();
-    std::vector<int> slots{range.slot};
-    if (range.slot >= 0)
-        for (const int other : borrowers(blueprint, range.slot, range.parameter.name))
-            slots.push_back(other);
+    const Var always = constant(*enabled.graph, 1.0);
+    if (range.slot < 0) return always;
+    std::vector<int> slots = borrowers(blueprint, range.slot, range.parameter.name);
+    slots.push_back(range.slot);
     Var used = constant(*enabled.graph, 0.0);
     for (const int slot : slots) {
-        if (slot < 0 || slot == blueprint.grid.slots() || !network.can_disable(slot))
-            return constant(*enabled.graph, 1.0);
+        if (slot == blueprint.grid.slots() || !network.can_disable(slot)) return always;
         used = max(used, cast(reshape(slice(enabled, 0, slot, 1), Shape{}), ValueType::real));
     }
     return used;

@@ -192,4 +192,13 @@ std::uint64_t rounds_done(const RunStatus& status, const fs::path& directory) {
     return std::max({status.generation, generation ? *generation + 1 : 0, epoch.value_or(0)});
 }
 
+RunStatus known_status(const std::optional<RunStatus>& status, const fs::path& directory) {
+    RunStatus known = status.value_or(RunStatus{});
+    if (!status) {
+        known.state = "running";
+    }
+    known.generation = rounds_done(known, directory);
+    return known;
+}
+
 }  // namespace cambrian::distributed

@@ -32,5 +32,8 @@ void write_status_file(const std::filesystem::path& path, const RunStatus& statu
 /// table, which has a line for each where there is no status of each.
 [[nodiscard]] std::uint64_t rounds_done(const RunStatus& status,
                                         const std::filesystem::path& directory);
+/// A status as the files of a run tell it: without one it runs, or ended before it could say so.
+[[nodiscard]] RunStatus known_status(const std::optional<RunStatus>& status,
+                                     const std::filesystem::path& directory);
 
 }  // namespace cambrian::distributed

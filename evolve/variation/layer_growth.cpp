@@ -92,10 +92,7 @@ std::optional<DeeperLayer> unit_conv(const auto& before, int axes) {
     for (int axis = 0; axis < axes; ++axis) {
         window *= layer.kernel[axis];
     }
-    std::int64_t count = 0;
-    for (const ParameterSpec& spec : layer.parameters()) {
-        count += spec.shape.elements();
-    }
+    const std::int64_t count = channels * channels * window + (layer.bias ? channels : 0);
     std::vector<float> weights(static_cast<std::size_t>(count), 0.0F);
     for (std::int64_t channel = 0; channel < channels; ++channel) {
         const std::int64_t kernel = channel * channels + channel;

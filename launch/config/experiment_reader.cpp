@@ -209,7 +209,7 @@ void note_founders(distributed::Experiment& experiment) {
     const std::uint64_t blocks = experiment.stop.generations;
     const std::uint64_t told = steady.window / steady.block;
     for (const std::uint64_t size : evolve::island_sizes(experiment.islands, all)) {
-        // Most of a block that an island gets.
+        // The largest part of a block that an island gets.
         const std::uint64_t births = (steady.block * size - 1) / all + 1;
         if (blocks > std::max(size / births, told)) return;
     }

@@ -133,6 +133,15 @@ constexpr std::array dependences{
     Dependence{"genome", "initial_connection_rate", "", unless_initial},
     Dependence{"genome", "delay_rate", "", unless_cycles},
     Dependence{"genome", "largest_delay", "", unless_cycles},
+    Dependence{"genome", "average_rate", "", unless_spliced},
+    Dependence{"genome", "disabled_rate", "", unless_spliced},
+    Dependence{"genome", "substrate.weight_threshold", "",
+               [](const Json& c) -> std::string {
+                   const bool expressed =
+                       text_at(c, "genome", "type") == "hyperneat" &&
+                       c.at("genome").at("substrate").at("link_expression") == true;
+                   return expressed ? "genome.substrate.link_expression is true" : "";
+               }},
     Dependence{"species", "young_age", "",
                [](const Json& c) { return unless_factor(c, "young_age"); }},
     Dependence{"species", "old_age", "", [](const Json& c) { return unless_factor(c, "old_age"); }},
@@ -327,9 +336,6 @@ std::vector<std::string> vain_settings(const ResolvedConfig& config, const Schem
                           (each.read == &Neurons::continuous && has_time_constants(variation));
         if (type == "neat" && asks && !read) note_key(each.key, each.why);
     }
-    for (const char* key : {"average_rate", "disabled_rate"}) note_key(key, unless_spliced(json));
-    if (type == "hyperneat" && json.at("genome").at("substrate").at("link_expression") == true)
-        note_key("substrate.weight_threshold", "genome.substrate.link_expression is true");
     // The bells of a CPPN are hidden neurons of its founders.
     const bool bells =
         type == "hyperneat" && !json.at("genome").at("substrate").at("locality").empty();

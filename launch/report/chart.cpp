@@ -80,7 +80,7 @@ struct Point {
 };
 
 /// What shares half a pixel is one to the eye.
-constexpr double least_apart = 0.5;
+constexpr double mark_size = 0.5;
 
 /// Where the points of a line stand in the picture.
 std::vector<Point> placed(const Line& line, const Axis& across, const Axis& up) {
@@ -106,7 +106,7 @@ std::vector<Point> thinned_line(std::vector<Point> points) {
         std::size_t low = i;
         std::size_t high = i;
         bool any_gap = false;
-        for (; end < points.size() && points[end].x < points[i].x + least_apart; ++end) {
+        for (; end < points.size() && points[end].x < points[i].x + mark_size; ++end) {
             any_gap |= points[end].gap;
             if (points[end].y < points[low].y) low = end;
             if (points[end].y > points[high].y) high = end;
@@ -127,8 +127,7 @@ std::vector<Point> thinned_marks(const std::vector<Point>& points) {
     std::set<std::pair<double, double>> taken;
     std::vector<Point> thinned;
     for (const Point& point : points)
-        if (taken.emplace(std::floor(point.x / least_apart), std::floor(point.y / least_apart))
-                .second)
+        if (taken.emplace(std::floor(point.x / mark_size), std::floor(point.y / mark_size)).second)
             thinned.push_back(point);
     return thinned;
 }

@@ -140,16 +140,15 @@ bool keep(std::vector<Line>& lines, const Generations& kept) {
 std::string losses_chart(const RunData& run, const Findings& findings) {
     Chart chart{"Loss of the best network beside simple predictors", "generation"};
     add(chart, run, "best", 0);
+    add(chart, run, "validated", 1, true);
+    if (run.status) add_last(chart, run, "tested", run.status->tested, 3);
     const Generations of_task = of_its_task(run);
-    bool others = keep(chart.lines, of_task);
-    if (chart.lines.empty()) return "";
+    const bool others = keep(chart.lines, of_task);
+    if (chart.lines.empty() || chart.lines.front().name != "best") return "";
     Line best = chart.lines.front();
     const std::vector<double> ends{best.x.front(), best.x.back()};
     const bool priced = !add_prices(run, best);
     if (!priced) chart.lines.front() = std::move(best);
-    add(chart, run, "validated", 1, true);
-    if (run.status) add_last(chart, run, "tested", run.status->tested, 3);
-    others |= keep(chart.lines, of_task);
     // Where the champion is judged: in the test, else in validation, else in training.
     const PhaseLosses& judged = findings.losses.back();
     std::size_t colour = 2;
@@ -281,16 +280,15 @@ std::string counts_html(const RunData& run) {
 
 std::string trials_html(std::span<const RunData> runs) {
     std::map<double, std::vector<double>> best;
-    std::size_t count = 0;
     for (const RunData& run : runs)
-        if (const LoggedColumn* found = column(run, "best")) {
+        if (const LoggedColumn* found = column(run, "best"))
             for (const double generation : found->generation) best[generation];
-            count += found->generation.empty() ? 0U : 1U;
-        }
+    std::size_t count = 0;
     std::size_t not_done = 0;
     for (const RunData& run : runs) {
         const LoggedColumn* found = column(run, "best");
         if (found == nullptr || found->generation.empty()) continue;
+        ++count;
         // One that is done stays where it came to; before its first best it has reached nothing.
         const bool done = run.state == "done";
         not_done += done ? 0U : 1U;

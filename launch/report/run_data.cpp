@@ -81,10 +81,8 @@ void read_standing(RunData& run) {
     // The lock first: who frees it has written how it ended.
     const bool held = is_held(run.directory);
     run.status = distributed::read_status_file(run.directory / "status.json");
-    distributed::RunStatus known;
-    known.state = "running";  // Or ended before it could say so.
-    if (run.status) known = *run.status;
-    run.generations = distributed::rounds_done(known, run.directory);
+    const distributed::RunStatus known = distributed::known_status(run.status, run.directory);
+    run.generations = known.generation;
     run.state = known.state == "running" && !held ? "ended without a word" : known.state;
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "cambrian/evolve/runs/run_log.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
 // What individuals learn, and what of it their children have.
@@ -35,12 +36,12 @@ std::vector<Learned> generations_of(const std::string& mode) {
                      "optimizer": {"type": "sgd"}}})");
     const test::Result result = test::run({"evolve", config, "--quiet"});
     EXPECT_EQ(result.code, 0) << result.err;
-    const auto table = test::cells(test::content(directory.file("run/generations.csv")));
+    const distributed::RunLog log =
+        distributed::read_run_log(directory.file("run/generations.csv"));
+    const std::vector<double>& best = log.at("best");
+    const std::vector<double>& mean = log.at("mean");
     std::vector<Learned> generations;
-    for (std::size_t row = 1; row < table.size(); ++row) {
-        EXPECT_EQ(table[0][2] + table[0][3], "bestmean");
-        generations.push_back({std::stod(table[row][2]), std::stod(table[row][3])});
-    }
+    for (std::size_t i = 0; i < best.size(); ++i) generations.push_back({best[i], mean[i]});
     EXPECT_EQ(generations.size(), 6U);
     return generations;
 }

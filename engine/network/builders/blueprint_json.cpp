@@ -228,8 +228,7 @@ ordered_json end_to_json(int end, const GridSize& grid) {
 }
 
 /// Gives the rule of the network to the layers that say nothing themselves.
-Blueprint with_init(Blueprint blueprint, const json& network) {
-    const ParameterRules rules = network_rules(network);
+Blueprint with_init(Blueprint blueprint, const ParameterRules& rules) {
     if (rules.plain()) return blueprint;
     for (std::optional<Slot>& slot : blueprint.slots)
         if (slot) add_rules(slot->layer, rules);
@@ -265,6 +264,7 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
         "build",  "initial",   "dtype", "dtype_scales", "activation_dtype",
         "init",   "init_scale"};
     json_read::object(network, "network", keys);
+    const ParameterRules rules = network_rules(network);
     if (network.contains("build"))
         return with_init(built(network, {.input_features = input_features,
                                          .output_features = output_features,
@@ -274,7 +274,7 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
                                          .steps = steps,
                                          .grid = {},
                                          .mode = read_mode(network)}),
-                         network);
+                         rules);
     const json default_layers = json::array({{{"type", "dense"}}});
     const json* given = json_read::find(network, "layers");
     const json& layers = given != nullptr ? *given : default_layers;
@@ -291,7 +291,6 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
     blueprint.grid = read_grid(json_read::find(network, "grid"), layers.size() - 1);
     blueprint.slots.resize(static_cast<std::size_t>(blueprint.grid.slots()));
     const LayerFormats formats = network_formats(network);
-    const ParameterRules rules = network_rules(network);
     place_layers(blueprint, layers, formats, rules);
     const std::string head_path = json_read::element("network.layers", layers.size() - 1);
     if (layers.back().is_object() && layers.back().contains("at"))
@@ -302,7 +301,7 @@ Blueprint blueprint_from_json(const json& network, std::int64_t input_features,
     blueprint.head = layer_from_json(head, head_path, rules);
     blueprint.head.infer_output(output_features);
     blueprint.links = read_links(json_read::find(network, "links"), blueprint.grid);
-    return with_init(Network(std::move(blueprint)).blueprint(), network);
+    return with_init(Network(std::move(blueprint)).blueprint(), rules);
 }
 
 void apply_formats(Blueprint& blueprint, const json& network) {

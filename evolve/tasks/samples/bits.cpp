@@ -64,7 +64,7 @@ Objective BitsTask::build(const ObjectiveContext& context, Phase phase) const {
     const std::int64_t elements = targets.shape().elements();
     const std::int64_t answers = elements / targets.shape()[-1];
 
-    const Var errors = sum_all(reshape(square(targets - clamp(outputs, 0.0, 1.0)), {elements}));
+    const Var errors = sum_all(square(targets - clamp(outputs, 0.0, 1.0)));
     const Var right = reduce_all(equal(less(0.5, outputs), less(0.5, targets)), -1);
     const Var count = sum_all(cast(right, ValueType::real));
     // A quotient, for the share of all of them is exactly 1.

@@ -196,7 +196,7 @@ Objective TableTask::build(const ObjectiveContext& context, Phase phase) const {
     const std::int64_t rows =
         drawn ? lost.shape().elements() / lost.shape()[-1] : total_rows(data_->series(phase));
     const std::int64_t width = classifies() ? 1 : outputs();
-    const Var sum = sum_all(reshape(lost, {-1}));
+    const Var sum = sum_all(lost);
     Objective result{.fitness = sum * (-1.0 / static_cast<double>(rows * width)),
                      .env_steps = {},
                      .per_sample = {}};

@@ -56,9 +56,7 @@ Standing standing_of(const fs::path& directory) {
             "run",
             directory.string()));
     standing.training = holds_training(directory);
-    standing.status = status.value_or(distributed::RunStatus{});
-    if (!status) standing.status.state = "running";  // Or ended before it could say so.
-    standing.status.generation = distributed::rounds_done(standing.status, directory);
+    standing.status = distributed::known_status(status, directory);
     standing.lost = standing.status.state == "running" && !standing.holder;
     standing.next = next_command(directory, standing);
     return standing;
