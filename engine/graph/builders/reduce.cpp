@@ -20,17 +20,21 @@ Var reversed(Var x, Where where) {
     return Operand(constant(*x.graph, -1.0, ValueType::integer), where) - x;
 }
 
-/// Sums of rows [rows, length] in chains, then of the sums of these: [rows].
+/// Sum along the middle axis of [outer, length, inner], in chains where it is long: [outer, inner].
 Var sum_in_chains(Var x, Where where) {
-    const std::int64_t rows = x.shape()[0];
+    std::vector<Var> rests;  // What whole chains leave over.
     while (x.shape()[1] > longest_chain) {
         const std::int64_t length = x.shape()[1];
-        const std::int64_t chains = (length + short_chain - 1) / short_chain;
-        const std::int64_t missing = chains * short_chain - length;
-        const Var whole = missing > 0 ? pad(x, 1, 0, missing, where) : x;
-        x = reduce_sum(reshape(whole, {rows, chains, short_chain}, where), 2, false, where);
+        const std::int64_t chains = length / short_chain;
+        const std::int64_t whole = chains * short_chain;
+        if (whole < length)
+            rests.push_back(reduce_sum(slice(x, 1, whole, length - whole, where), 1, false, where));
+        const Shape parts{x.shape()[0], chains, short_chain, x.shape()[2]};
+        x = reduce_sum(reshape(slice(x, 1, 0, whole, where), parts, where), 2, false, where);
     }
-    return reduce_sum(x, 1, false, where);
+    Var sum = reduce_sum(x, 1, false, where);
+    for (const Var rest : rests) sum = Operand(sum, where) + rest;
+    return sum;
 }
 
 }  // namespace
@@ -61,8 +65,8 @@ Var sum_all(Var x, Where where) {
             x = reduce_sum(x, -1, false, where);
             continue;
         }
-        const Var rows = reshape(x, {shape.elements() / length, length}, where);
         const Shape others(shape.extents().first(static_cast<std::size_t>(shape.rank() - 1)));
+        const Var rows = reshape(x, {others.elements(), length, 1}, where);
         x = reshape(sum_in_chains(rows, where), others, where);
     }
     return x;
@@ -74,23 +78,11 @@ Var mean_all(Var x, Where where) {
 }
 
 Var sum_first(Var x, Where where) {
-    if (x.shape()[0] <= longest_chain) return reduce_sum(x, 0, false, where);
+    const std::int64_t length = x.shape()[0];
+    if (length <= longest_chain) return reduce_sum(x, 0, false, where);
     const Shape others(x.shape().extents().subspan(1));
-    x = reshape(x, {x.shape()[0], others.elements()}, where);
-    std::vector<Var> rests;  // What whole chains leave over.
-    while (x.shape()[0] > longest_chain) {
-        const std::int64_t length = x.shape()[0];
-        const std::int64_t chains = length / short_chain;
-        const std::int64_t whole = chains * short_chain;
-        if (whole < length)
-            rests.push_back(reduce_sum(slice(x, 0, whole, length - whole, where), 0, false, where));
-        const Var rows = slice(x, 0, 0, whole, where);
-        x = reduce_sum(reshape(rows, {chains, short_chain, others.elements()}, where), 1, false,
-                       where);
-    }
-    Var sum = reduce_sum(x, 0, false, where);
-    for (const Var rest : rests) sum = Operand(sum, where) + rest;
-    return reshape(sum, others, where);
+    const Var rows = reshape(x, {1, length, others.elements()}, where);
+    return reshape(sum_in_chains(rows, where), others, where);
 }
 
 Var reduce_min(Var x, int axis, bool keep, Where where) {

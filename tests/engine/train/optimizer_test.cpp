@@ -177,7 +177,8 @@ TEST(Optimizer, NoChainOfANormIsLong) {
         std::vector<std::int64_t> rows;
         for (const Node& node : graph.nodes())
             if (node.op == Op::reduce_sum)
-                rows.push_back(graph.value(graph.operands(node)[0]).shape[-1]);
+                rows.push_back(graph.value(graph.operands(node)[0])
+                                   .shape[std::get<AxisAttribute>(node.attributes).axis]);
         return rows;
     };
     EXPECT_THAT(rows_of(1024), ElementsAre(1024));
