@@ -11,6 +11,8 @@
 // of each backend at the same place of graph/builders/activation.cpp, reference/interpret.cpp,
 // cpu/kernels/activate.cpp, and by its code in op_activate_any of gpu/shaders/ops.glsl.
 //
+// What PyTorch calls GELU is exact_gelu; gelu is its approximate="tanh".
+//
 // The slope at a kink is 0 where a side is flat and at the 0 of abs and hat, else that of the side
 // below for leaky_relu (0.01), above for hard_swish at 3 (1).
 
@@ -38,6 +40,7 @@ CAMBRIAN_ACTIVATION(step,          "step",          false, true,  "x > 0 ? 1 : 0
 CAMBRIAN_ACTIVATION(relu6,         "relu6",         true,  true,  "x limited to [0, 6]")
 CAMBRIAN_ACTIVATION(hard_swish,    "hard_swish",    true,  true,  "(x relu6(x + 3)) (1/6)")
 CAMBRIAN_ACTIVATION(mish,          "mish",          true,  true,  "x tanh(softplus(x))")
+CAMBRIAN_ACTIVATION(exact_gelu,    "exact_gelu",    true,  true,  "(0.5 x)(1 + erf(sqrt(1/2) x))")
 // clang-format on
 
 #undef CAMBRIAN_ACTIVATION

@@ -239,7 +239,8 @@ CAMBRIAN_ELEMENTWISE(activate_any, fused(lower_activate_any, primitive(2,
     {shape::activate, "the shape of x; the code is a scalar"},
     {type::activate, "real and integer give real"}, through_lowering,
     {.operands = "x, code", .results = "y",
-     .source = "relu6, hard_swish: Howard et al., 2019; mish: Misra, 2019; neat-python",
+     .source = "relu6, hard_swish: Howard et al., 2019; mish: Misra, 2019; exact_gelu: Hendrycks "
+               "and Gimpel, 2016; neat-python",
      .meaning = "any activation of the table (`cambrian layers --activations`) by its code; any other "
                 "code is linear"})))
 CAMBRIAN_OP(matmul_epilogue, fused(lower_matmul_epilogue, primitive(any_arity,

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,15 +59,19 @@ struct WantedSection {
                                           std::string_view kind,
                                           std::span<const WantedSection> sections);
 
-/// Writes all bytes to an open file; 0, or the error number.
+/// Writes all bytes to an open file, waiting where it is full; 0, or the error number.
 [[nodiscard]] int write_all(int file, std::span<const std::byte> bytes);
 /// Writes beside the target, syncs, renames, syncs the directory: a reader sees the old file or the
-/// new. A symbolic link is replaced, never followed. Throws InputError when the disk refuses, and
-/// for a directory, device or pipe, which is left as it is.
+/// new, whose permissions are those of the old. A symbolic link is replaced, never followed. Throws
+/// InputError when the disk refuses, and for a directory, device or pipe, which is left as it is.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
-/// Writes, part by part, where a user asked to: a device or pipe is written to, a link followed,
-/// and a file replaced atomically by finish(), without which it stays as it was. Throws InputError
-/// when the place refuses.
+/// The descriptor of this process that a path names, by whatever link: 1 of /dev/stdout, 3 of
+/// /dev/fd/3; nothing for another path. Throws OutputError where links lead in a circle.
+[[nodiscard]] std::optional<int> descriptor_of(const std::filesystem::path& path);
+/// Writes, part by part, where a user asked to: a device, a pipe or a descriptor is written to, a
+/// link followed, also where nothing is yet, and a file replaced by finish() as by
+/// write_file_atomically; without it the file stays as it was. Throws InputError when the place
+/// refuses.
 class OutputFile {
   public:
     explicit OutputFile(const std::filesystem::path& path);
@@ -81,8 +86,6 @@ class OutputFile {
     struct State;
     std::unique_ptr<State> state_;
 };
-/// Writes all of it at once.
-void write_output(const std::filesystem::path& path, std::span<const std::byte> bytes);
 /// Whole file; throws InputError when missing, unreadable or above `limit` bytes.
 [[nodiscard]] std::vector<std::byte> read_file(const std::filesystem::path& path,
                                                std::uint64_t limit = std::uint64_t{1} << 36U);

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/number_text.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/io/durability.hpp"
 #include "cambrian/engine/io/input_file.hpp"
@@ -81,8 +83,9 @@ int sync_folder(const std::filesystem::path& folder) {
     return ::fsync(file.number()) == 0 || errno == EINVAL ? 0 : errno;
 }
 
-/// A file that is written beside its target and takes its place when it is whole. Throws InputError
-/// where the system refuses, and then leaves the target as it was.
+/// A file that is written beside its target and takes its place when it is whole, with the
+/// permissions that the target had. Throws InputError where the system refuses, and then leaves the
+/// target as it was.
 class PartialFile {
   public:
     explicit PartialFile(const std::filesystem::path& target)
@@ -114,17 +117,21 @@ class PartialFile {
     /// us write to any file of ours, or wait for the reader of a pipe.
     [[nodiscard]] int open_partial() const {
         struct stat before {};
-        if (::lstat(target_.c_str(), &before) == 0 && !S_ISREG(before.st_mode) &&
-            !S_ISLNK(before.st_mode))
+        const bool there = ::lstat(target_.c_str(), &before) == 0;
+        const bool replaces = there && S_ISREG(before.st_mode);
+        if (there && !replaces && !S_ISLNK(before.st_mode))
             throw InputError(target_.string() + " cannot be replaced (it is " +
                              kind(before.st_mode) + ") choose another place");
         constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-        const int file = ::open(partial_.c_str(), flags, 0644);
+        const mode_t mode = replaces ? before.st_mode & 0777U : 0644U;
+        const int file = ::open(partial_.c_str(), flags, mode);
         if (file < 0 && errno == ELOOP)
             throw InputError(partial_.string() +
                              " cannot be written (it is a symbolic link, which is not followed) "
                              "remove it");
         if (file < 0) fail_write(target_, errno);
+        // What the umask took away. Some file systems know no permissions.
+        if (replaces) static_cast<void>(::fchmod(file, mode));
         return file;
     }
 
@@ -133,6 +140,48 @@ class PartialFile {
     Descriptor file_;
     bool whole_ = false;
 };
+
+/// The number of a path that names a descriptor of this process.
+std::optional<int> descriptor_named(const std::filesystem::path& path) {
+    const auto number = number_in<int>(path.filename().string());
+    if (!number || *number < 0) return std::nullopt;
+    std::error_code none;
+    const std::filesystem::path folder = std::filesystem::canonical(
+        path.has_parent_path() ? path.parent_path() : std::filesystem::path("."), none);
+    const std::string process = std::filesystem::canonical("/proc/self", none).string();
+    // Of a thread, too; without /proc the folder is in /dev.
+    const bool own = folder == "/dev/fd" || (!process.empty() && folder.filename() == "fd" &&
+                                             folder.string().starts_with(process + "/"));
+    return own ? number : std::nullopt;
+}
+
+/// What the links at the end of a path name, be it there or not. A descriptor is not followed to
+/// the name of its file: whoever opened that said where in it to write.
+std::filesystem::path followed(std::filesystem::path path) {
+    constexpr int max_links = 40;  // As Linux.
+    std::error_code error;
+    for (int links = 0; !descriptor_named(path) && std::filesystem::is_symlink(path, error);
+         ++links) {
+        if (links == max_links) fail_write(path, ELOOP);
+        const std::filesystem::path named = std::filesystem::read_symlink(path, error);
+        if (error) fail_write(path, error.value());
+        path = path.parent_path() / named;
+    }
+    return path;
+}
+
+/// A second descriptor of what one has open.
+int duplicate(const std::filesystem::path& path, int number) {
+    const int file = ::fcntl(number, F_DUPFD_CLOEXEC, 0);
+    if (file < 0) fail_write(path, errno);
+    return file;
+}
+
+/// Whether the path is a device, a pipe or a socket.
+bool is_stream(const std::filesystem::path& path) {
+    struct stat there {};
+    return ::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode);
+}
 
 /// A device or pipe, opened for writing.
 int open_stream(const std::filesystem::path& path) {
@@ -154,10 +203,20 @@ int write_all(int file, std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
         const ssize_t written = ::write(file, bytes.data(), bytes.size());
         if (written < 0 && errno == EINTR) continue;
+        if (written < 0 && errno == EAGAIN) {
+            // A pipe that was opened not to wait is full.
+            pollfd full{file, POLLOUT, 0};
+            if (::poll(&full, 1, -1) < 0 && errno != EINTR) return errno;
+            continue;
+        }
         if (written < 0) return errno;
         bytes = bytes.subspan(static_cast<std::size_t>(written));
     }
     return 0;
+}
+
+std::optional<int> descriptor_of(const std::filesystem::path& path) {
+    return descriptor_named(followed(path));
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
@@ -174,14 +233,14 @@ struct OutputFile::State {
 
 OutputFile::OutputFile(const std::filesystem::path& path) : state_(std::make_unique<State>()) {
     state_->path = path;
-    struct stat there {};
-    if (::stat(path.c_str(), &there) != 0 || S_ISREG(there.st_mode) || S_ISDIR(there.st_mode)) {
-        // What a link names is replaced, not the link.
-        std::error_code error;
-        const bool link = std::filesystem::is_symlink(path, error);
-        state_->file.emplace(link ? std::filesystem::weakly_canonical(path) : path);
-    } else {
+    // What a link names is replaced, not the link.
+    const std::filesystem::path target = followed(path);
+    if (const auto number = descriptor_named(target)) {
+        state_->stream = Descriptor(duplicate(path, *number));
+    } else if (is_stream(path)) {
         state_->stream = Descriptor(open_stream(path));
+    } else {
+        state_->file.emplace(target);
     }
 }
 
@@ -201,12 +260,6 @@ void OutputFile::finish() {
     } else if (const int error = state_->stream.close(); error != 0) {
         fail_write(state_->path, error);
     }
-}
-
-void write_output(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-    OutputFile file(path);
-    file.write(bytes);
-    file.finish();
 }
 
 struct InputFile::State {

@@ -82,8 +82,13 @@ std::optional<std::vector<std::byte>> PrivateFolder::read(std::string_view name,
 
 void PrivateFolder::write(std::string_view name, std::span<const std::byte> bytes) const {
     if (!keeps()) return;
+    const std::filesystem::path path = file(name);
+    // What takes its place would have its permissions, and be ignored like it.
+    struct stat before {};
+    if (::lstat(path.c_str(), &before) == 0 && (before.st_mode & written_by_others) != 0)
+        ::unlink(path.c_str());
     try {
-        write_file_atomically(file(name), bytes);
+        write_file_atomically(path, bytes);
     } catch (const InputError&) {
         // It only saves time: without it the next process makes the file again.
     }

@@ -171,6 +171,13 @@ class HeaderDecoder {
     std::string_view source_;
 };
 
+void require_header(std::uint64_t bytes) {
+    if (bytes > max_header)
+        throw InputError("safetensors cannot be written (names, shapes and texts would be " +
+                         std::to_string(bytes) + " bytes, the format takes " +
+                         std::to_string(max_header) + ") keep the network as .cmb");
+}
+
 std::string header_text(const json& header) {
     try {
         return header.dump();
@@ -222,6 +229,9 @@ std::vector<std::byte> encode(const Safetensors& content) {
     std::ranges::stable_sort(order, std::ranges::greater(),
                              [](const auto* named) { return row(named->second.type).bits; });
 
+    std::uint64_t texts = 0;  // Quoted they are longer still, which takes long to find out.
+    for (const auto& [key, text] : content.metadata) texts += key.size() + text.size();
+    require_header(texts);
     json header = json::object();
     if (!content.metadata.empty()) header[std::string(metadata_key)] = content.metadata;
     std::uint64_t offset = 0;
@@ -237,6 +247,7 @@ std::vector<std::byte> encode(const Safetensors& content) {
     }
     std::string text = header_text(header);
     text.resize((text.size() + length_bytes - 1) / length_bytes * length_bytes, ' ');
+    require_header(text.size());
 
     std::vector<std::byte> bytes(length_bytes + text.size() + offset);
     const std::uint64_t length = text.size();

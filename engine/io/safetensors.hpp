@@ -86,7 +86,8 @@ struct Safetensors {
 };
 
 /// The bytes of a file, the same for equal content: the header is padded so that data starts at a
-/// multiple of 8, larger elements come first, then names in order.
+/// multiple of 8, larger elements come first, then names in order. Throws InputError where no file
+/// can hold the content: by its names, or where its header would be longer than the format takes.
 [[nodiscard]] std::vector<std::byte> encode(const Safetensors& content);
 /// Reads every byte within bounds: the tensors must cover the data without gap or overlap, and
 /// names may not repeat. `source` names the file in the text of an InputError.

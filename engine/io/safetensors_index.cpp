@@ -10,7 +10,8 @@ namespace cambrian {
 namespace {
 
 constexpr std::string_view ending_of_shards = ".safetensors";
-constexpr json_text::Limits index_limits{.depth = 8};
+constexpr json_text::Limits index_limits{
+    .depth = 8, .length = longest_index, .values = std::size_t{1} << 22U};
 
 [[noreturn]] void refuse_index(std::string_view source, const std::string& why) {
     throw InputError(std::string(source) + " cannot be read as an index of safetensors (" + why +
@@ -50,7 +51,12 @@ SafetensorsIndex decode_safetensors_index(std::string_view text, std::string_vie
 std::string encode(const SafetensorsIndex& index) {
     const nlohmann::ordered_json json{{"metadata", {{"total_size", index.total_size}}},
                                       {"weight_map", index.files}};
-    return json.dump(2) + "\n";
+    std::string text = json.dump(2) + "\n";
+    if (text.size() > longest_index)
+        throw InputError("an index of safetensors cannot be written (it would be " +
+                         std::to_string(text.size()) + " bytes, readers take " +
+                         std::to_string(longest_index) + ") write one file: larger shards");
+    return text;
 }
 
 }  // namespace cambrian

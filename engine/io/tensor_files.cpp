@@ -6,7 +6,6 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/io/safetensors_index.hpp"
@@ -61,7 +60,7 @@ void TensorFiles::add_file(const fs::path& path) {
 }
 
 void TensorFiles::read_index(const fs::path& path) {
-    const std::vector<std::byte> bytes = read_file(path, json_text::Limits{}.length);
+    const std::vector<std::byte> bytes = read_file(path, longest_index);
     const SafetensorsIndex index = decode_safetensors_index(
         std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), path.string());
     std::set<std::string> names;

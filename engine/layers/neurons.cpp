@@ -63,6 +63,13 @@ void check_distinct(const Neurons& layer) {
                     source_name(layer, source), target, delay));
 }
 
+std::vector<std::int64_t> disabled_of(std::span<const Connection> connections) {
+    std::vector<std::int64_t> disabled;
+    for (std::size_t i = 0; i < connections.size(); ++i)
+        if (!connections[i].enabled) disabled.push_back(static_cast<std::int64_t>(i));
+    return disabled;
+}
+
 /// What a step computes of one row's inputs, state and parameters.
 class NeuronStep {
   public:
@@ -256,7 +263,8 @@ std::vector<ParameterSpec> Neurons::parameters() const {
                           .shape = {weights},
                           .initial = Initial::weight,
                           .fan_in = std::max<std::int64_t>(1, weights / count),
-                          .connections = true});
+                          .connections = true,
+                          .disabled = disabled_of(connections)});
     result.push_back({.name = "bias", .shape = {count}, .initial = Initial::zeros});
     if (continuous)
         result.push_back({.name = "time_constant",

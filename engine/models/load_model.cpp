@@ -10,6 +10,7 @@
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/models/family.hpp"
 #include "cambrian/engine/models/model_files.hpp"
+#include "cambrian/engine/network/network_text.hpp"
 
 namespace cambrian::models {
 namespace {
@@ -27,11 +28,12 @@ std::optional<ModelConfig> read_config(const TensorFiles& files) {
     const fs::path path = files.folder() / "config.json";
     std::error_code ignored;
     if (!fs::is_regular_file(path, ignored)) return std::nullopt;
-    const std::vector<std::byte> bytes = read_file(path, json_text::Limits{}.length);
+    const std::vector<std::byte> bytes = read_file(path, network_text_limits.length);
     ModelConfig config{path.string(), {}, ""};
     try {
         config.json = json_text::parse(
-            std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+            std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
+            network_text_limits);
     } catch (const InputError& error) {
         throw InputError(fmt::format("{}: {}", path.string(), error.what()));
     }

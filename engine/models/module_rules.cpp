@@ -1,5 +1,6 @@
-#include <algorithm>
 #include <functional>
+#include <string>
+#include <unordered_set>
 
 #include "cambrian/engine/models/layer_names.hpp"
 
@@ -50,12 +51,13 @@ std::vector<TensorRule> module_rules(const Network& network) {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < network.weights().size(); ++i)
         names.push_back(network.weight_name(i));
-    std::vector<std::string> left = names;
+    const std::unordered_set<std::string> known(names.begin(), names.end());
+    std::unordered_set<std::string> taken;
     std::vector<TensorRule> rules;
     const auto take = [&](const std::string& name) {
-        const bool there = std::ranges::find(names, name) != names.end();
-        std::erase(left, name);
-        return there;
+        if (!known.contains(name)) return false;
+        taken.insert(name);
+        return true;
     };
     visit_chain(
         network, [&](const AnyLayer& layer, const std::string& ours, const std::string& theirs) {
@@ -71,7 +73,8 @@ std::vector<TensorRule> module_rules(const Network& network) {
             }
         });
     // Of links, and of layers that nobody else has.
-    for (const std::string& name : left) rules.push_back({name, {name}});
+    for (const std::string& name : names)
+        if (!taken.contains(name)) rules.push_back({name, {name}});
     return rules;
 }
 

@@ -13,6 +13,7 @@
 #include "cambrian/engine/models/family.hpp"
 #include "cambrian/engine/models/model_files.hpp"
 #include "cambrian/engine/models/transformer_blocks.hpp"
+#include "cambrian/engine/network/network_text.hpp"
 #include "cambrian/engine/network/ties.hpp"
 #include "cambrian/engine/network/weight_formats.hpp"
 
@@ -33,7 +34,8 @@ WrittenModel written_modules(const Network& network, const std::string& preparat
     result.plan.rules = module_rules(network);
     result.config["model_type"] = torch_family;
     result.config["network"] = network_section(network.blueprint());
-    if (!preparation.empty()) result.config["preparation"] = json_text::parse_ordered(preparation);
+    if (!preparation.empty())
+        result.config["preparation"] = json_text::parse_ordered(preparation, network_text_limits);
     const auto note_tie = [&](const std::string& layer, const AnyLayer& any) {
         if (const std::optional<Tie> tie = tie_of(any))
             result.notes.push_back(
@@ -78,10 +80,12 @@ std::uint64_t bytes_of(const PlannedTensor& tensor, StoredType type) {
     return static_cast<std::uint64_t>(tensor.shape.elements()) * row(type).bits / 8;
 }
 
+/// Tensors that are one file each.
+using Shards = std::vector<std::vector<PlannedTensor>>;
+
 /// Tensors one after another in files of so many bytes.
-std::vector<std::vector<PlannedTensor>> shards_of(std::vector<PlannedTensor> tensors,
-                                                  const SaveOptions& options) {
-    std::vector<std::vector<PlannedTensor>> shards(1);
+Shards shards_of(std::vector<PlannedTensor> tensors, const SaveOptions& options) {
+    Shards shards(1);
     std::uint64_t used = 0;
     for (PlannedTensor& tensor : tensors) {
         const std::uint64_t bytes = bytes_of(tensor, options.type);
@@ -93,6 +97,21 @@ std::vector<std::vector<PlannedTensor>> shards_of(std::vector<PlannedTensor> ten
         shards.back().push_back(std::move(tensor));
     }
     return shards;
+}
+
+std::string shard_name(std::size_t shard, std::size_t count) {
+    return count == 1 ? "model.safetensors"
+                      : fmt::format("model-{:05}-of-{:05}.safetensors", shard + 1, count);
+}
+
+SafetensorsIndex index_of(const Shards& shards, const SaveOptions& options) {
+    SafetensorsIndex index;
+    for (std::size_t i = 0; i < shards.size(); ++i)
+        for (const PlannedTensor& tensor : shards[i]) {
+            index.files.emplace(tensor.name, shard_name(i, shards.size()));
+            index.total_size += bytes_of(tensor, options.type);
+        }
+    return index;
 }
 
 void require_no_model(const fs::path& folder) {
@@ -124,30 +143,25 @@ SavedModel save_plain(const fs::path& folder, std::string_view family, const Net
     const NamedRanges ranges(network);
     check_zeros(model.plan, ranges, weights);
     require_no_model(folder);
+    const auto shards = shards_of(planned_tensors(model.plan, ranges), options);
+    const std::string index = shards.size() > 1 ? encode(index_of(shards, options)) : "";
+    const std::string config = model.config.dump(2) + "\n";
+    check_network_text(config, (folder / "config.json").string());
     std::error_code error;
     fs::create_directories(folder, error);
     if (error)
         throw InputError(fmt::format("{} cannot be made ({}) choose another place", folder.string(),
                                      error.message()));
-    const auto shards = shards_of(planned_tensors(model.plan, ranges), options);
-    SafetensorsIndex index;
     for (std::size_t i = 0; i < shards.size(); ++i) {
-        const std::string name =
-            shards.size() == 1
-                ? "model.safetensors"
-                : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, shards.size());
         Safetensors content;
         content.metadata["format"] = "pt";
-        for (const PlannedTensor& tensor : shards[i]) {
+        for (const PlannedTensor& tensor : shards[i])
             content.tensors.emplace(tensor.name,
                                     write_tensor(tensor, ranges, weights, options.type));
-            index.files.emplace(tensor.name, name);
-            index.total_size += bytes_of(tensor, options.type);
-        }
-        write_safetensors(folder / name, content);
+        write_safetensors(folder / shard_name(i, shards.size()), content);
     }
-    if (shards.size() > 1) write_text(folder / "model.safetensors.index.json", encode(index));
-    write_text(folder / "config.json", model.config.dump(2) + "\n");
+    if (!index.empty()) write_text(folder / "model.safetensors.index.json", index);
+    write_text(folder / "config.json", config);
     return {shards.size(), std::move(model.notes)};
 }
 

@@ -338,6 +338,16 @@ std::vector<std::string> notes_of(const std::vector<FoundModule>& modules,
     return notes;
 }
 
+/// Whether a layer has an activation, or one in it.
+bool has(const Blueprint& blueprint, Activation activation) {
+    const auto in = [activation](const AnyLayer& layer) {
+        return std::ranges::count(layer.activations(), activation) > 0;
+    };
+    return in(blueprint.head) || std::ranges::any_of(blueprint.slots, [&](const auto& slot) {
+               return slot && in(slot->layer);
+           });
+}
+
 }  // namespace
 
 UniversalPlan universal_plan(const TensorFiles& files, const UniversalOptions& options) {
@@ -363,6 +373,9 @@ UniversalPlan universal_plan(const TensorFiles& files, const UniversalOptions& o
     UniversalPlan result = Assembler(files, options, modules, fields).run();
     fields.require_all_used(modules);
     std::ranges::move(notes_of(modules, fields), std::back_inserter(notes));
+    if (has(result.plan.blueprint, Activation::gelu))
+        notes.emplace_back(
+            "gelu is nn.GELU(approximate=\"tanh\"): nn.GELU() is activation=exact_gelu");
     result.plan.notes = std::move(notes);
     return result;
 }

@@ -95,11 +95,23 @@ class Pass {
         }
         Var part = slice(operands_.weights, 0, weights.offset, weights.count);
         if (operands_.masters)
-            if (const auto encoded = encoded_range(blueprint_, weights))
+            if (const auto encoded = encoded_range(blueprint_, weights)) {
+                part = reshape(part, Shape{encoded->extents.rows, encoded->extents.columns});
                 part = straight_through(
-                    reshape(part, Shape{encoded->extents.rows, encoded->extents.columns}),
-                    encoded->dtype, encoded->scales);
+                    part, rounded_to(counted(part, *encoded), encoded->dtype, encoded->scales));
+            }
         return reshape(part, weights.parameter.shape);
+    }
+
+    /// Masters of a tensor, of which those without effect count for no scale.
+    static Var counted(Var masters, const EncodedRange& encoded) {
+        if (encoded.disabled.empty()) return masters;
+        Tensor disabled(ValueType::boolean, masters.shape());
+        for (const std::int64_t number : encoded.disabled)
+            disabled.elements[static_cast<std::size_t>(number)] = 1.0;
+        Graph& graph = *masters.graph;
+        return select(graph.constant(std::move(disabled)),
+                      constant(graph, static_cast<double>(uncounted(row(encoded.dtype)))), masters);
     }
 
     /// A weight tensor of another layer.
@@ -206,8 +218,22 @@ class Pass {
         return output;
     }
 
+    /// Says which weights are the running statistics that a layer updates, the layer's own first
+    /// weights being `range`.
+    void place_updates(std::size_t known, std::span<const Var> parameters, std::size_t range) {
+        TrainingPass& training = *operands_.training;
+        for (std::size_t i = known; i < training.updates().size(); ++i) {
+            const Var buffer = training.updates()[i].buffer;
+            const auto own =
+                std::ranges::find_if(parameters, [&](Var value) { return value.id == buffer.id; });
+            CAMBRIAN_ASSERT(own != parameters.end());
+            training.place(i, range + static_cast<std::size_t>(own - parameters.begin()));
+        }
+    }
+
     Var computed(int slot, const AnyLayer& any, Var input) {
         if (adds_preceding_input(any)) return input + shaped(added_input(slot), input.shape());
+        const std::size_t first_range = next_range_;
         std::vector<Var> parameters(any.parameters().size());
         for (Var& value : parameters) value = parameter(next_range_++);
         if (const std::optional<Tie> tie = tie_of(any)) parameters.push_back(shared(*tie));
@@ -222,7 +248,13 @@ class Pass {
                                 .training = learns ? operands_.training : nullptr,
                                 .cache_rows = operands_.cache_rows,
                                 .activation_set = activation_set_};
-        const Var rows = rounded(slot, any, input);
+        const std::size_t updates = own.training == nullptr ? 0 : own.training->updates().size();
+        const Var output = output_of(any, rounded(slot, any, input), own);
+        if (own.training != nullptr) place_updates(updates, parameters, first_range);
+        return output;
+    }
+
+    Var output_of(const AnyLayer& any, Var rows, const LayerOperands& own) {
         if (sequences_) return any.sequence(rows, own);
         const std::size_t states = any.state().size();
         StepResult step = any.step(rows, layer_state_.subspan(new_state_.size(), states), own);

@@ -92,10 +92,10 @@ void PackedWeights::pack(std::span<const float> masters, std::span<float> floats
         if (!place.packed) {
             const auto to = floats.subspan(as_size(place.floats), own.size());
             std::ranges::copy(own, to.begin());
-            if (encoded_[i]) round_to_codes(encoded_[i]->scheme(), encoded_[i]->extents, to);
+            if (encoded_[i]) encoded_[i]->round(to);
             continue;
         }
-        const QuantisedMatrix matrix = quantise(encoded_[i]->scheme(), place.extents, own);
+        const QuantisedMatrix matrix = encoded_[i]->quantised(own);
         const std::int64_t row_words = packed_words(*place.packed);
         copy_codes(matrix, row_words,
                    words.subspan(as_size(place.words), as_size(place.extents.rows * row_words)));

@@ -11,12 +11,6 @@ namespace {
 
 constexpr std::int64_t float_bytes = 4;
 
-/// The slot whose format a tensor has; a link has that of the layer that it enters.
-int owner(const Blueprint& blueprint, const WeightRange& range) {
-    return range.link >= 0 ? blueprint.links[static_cast<std::size_t>(range.link)].target
-                           : range.slot;
-}
-
 template <class Has>
 bool any_formats(const Blueprint& blueprint, Has has) {
     return has(blueprint.head_formats) ||
@@ -53,14 +47,38 @@ std::int64_t stored_bytes(const ParameterSpec& parameter, const LayerFormats& fo
     return stored_bytes(QuantisationScheme(formats.weights, formats.scales), matrix_of(parameter));
 }
 
+int slot_of_formats(const Blueprint& blueprint, const WeightRange& range) {
+    return range.link >= 0 ? blueprint.links[static_cast<std::size_t>(range.link)].target
+                           : range.slot;
+}
+
 std::optional<EncodedRange> encoded_range(const Blueprint& blueprint, const WeightRange& range) {
     if (!range.parameter.encoded() || range.count == 0) return std::nullopt;
-    const LayerFormats& formats = formats_of(blueprint, owner(blueprint, range));
+    const LayerFormats& formats = formats_of(blueprint, slot_of_formats(blueprint, range));
     if (formats.weights == Dtype::float32) return std::nullopt;
-    return EncodedRange{.offset = range.offset,
-                        .extents = matrix_of(range.parameter),
-                        .dtype = formats.weights,
-                        .scales = formats.scales};
+    EncodedRange encoded{.offset = range.offset,
+                         .extents = matrix_of(range.parameter),
+                         .dtype = formats.weights,
+                         .scales = formats.scales};
+    if (encoded.scheme().group != ScaleGroup::none) encoded.disabled = range.parameter.disabled;
+    return encoded;
+}
+
+void EncodedRange::leave_out_disabled(std::span<float> own) const {
+    for (const std::int64_t number : disabled)
+        own[static_cast<std::size_t>(number)] = uncounted(row(dtype));
+}
+
+void EncodedRange::round(std::span<float> own) const {
+    leave_out_disabled(own);
+    round_to_codes(scheme(), extents, own);
+}
+
+QuantisedMatrix EncodedRange::quantised(std::span<const float> own) const {
+    if (disabled.empty()) return quantise(scheme(), extents, own);
+    std::vector<float> counted(own.begin(), own.end());
+    leave_out_disabled(counted);
+    return quantise(scheme(), extents, counted);
 }
 
 bool encodes_weights(const Blueprint& blueprint) {
@@ -84,9 +102,8 @@ WeightFormats::WeightFormats(const Network& network) {
 
 void WeightFormats::round(std::span<float> weights) const {
     for (const EncodedRange& range : encoded_)
-        round_to_codes(range.scheme(), range.extents,
-                       weights.subspan(static_cast<std::size_t>(range.offset),
-                                       static_cast<std::size_t>(range.extents.elements())));
+        range.round(weights.subspan(static_cast<std::size_t>(range.offset),
+                                    static_cast<std::size_t>(range.extents.elements())));
 }
 
 std::vector<float> evaluated_weights(const Network& network, std::span<const float> masters) {

@@ -18,8 +18,14 @@ struct EncodedRange {
     MatrixExtents extents;
     Dtype dtype = Dtype::float32;
     Scales scales = Scales::format;
+    std::vector<std::int64_t> disabled{};  ///< Numbers in it of no effect, see uncounted().
 
     [[nodiscard]] QuantisationScheme scheme() const { return {dtype, scales}; }
+    /// Of the numbers of the tensor: puts what counts for no scale where they have no effect.
+    void leave_out_disabled(std::span<float> own) const;
+    /// Likewise: they become what their codes stand for.
+    void round(std::span<float> own) const;
+    [[nodiscard]] QuantisedMatrix quantised(std::span<const float> own) const;
 };
 
 /// Of a slot, or of the head for slots().
@@ -41,6 +47,9 @@ void for_each_formats(Blueprint& blueprint, const Visit& visit) {
 /// Bytes of a tensor of a layer in its formats: float32 for what no format holds.
 [[nodiscard]] std::int64_t stored_bytes(const ParameterSpec& parameter,
                                         const LayerFormats& formats);
+
+/// The slot whose formats a tensor has: a link has those of the layer that it enters.
+[[nodiscard]] int slot_of_formats(const Blueprint& blueprint, const WeightRange& range);
 
 /// Nothing for what stays float32: gains, biases, statistics, and layers without a format.
 [[nodiscard]] std::optional<EncodedRange> encoded_range(const Blueprint& blueprint,

@@ -116,6 +116,12 @@ constexpr std::array<double (*)(const Arithmetic&, double), activation_names.siz
         return m.mul(m.constant(1.0 / 6.0), m.mul(x, between(m.add(x, 3.0), 0.0, 6.0)));
     },
     [](const Arithmetic& m, double x) { return m.mul(x, m.tanh(softplus(m, x))); },
+    [](const Arithmetic& m, double x) {
+        const double share = m.function(
+            m.mul(m.constant(std::numbers::sqrt2 / 2.0), x), [](double v) { return std::erf(v); },
+            [](float v) { return elementary::erf(v); });
+        return m.mul(m.mul(0.5, x), m.add(1.0, share));
+    },
 };
 
 double activate(const Arithmetic& m, double x, std::int32_t code) {

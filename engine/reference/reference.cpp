@@ -159,7 +159,8 @@ class ReferenceBackend final : public Backend {
     }
     [[nodiscard]] Memory memory() const override { return memory_; }
     [[nodiscard]] ArithmeticFingerprint describe() const override {
-        return {"reference", "", "", "strict", precision_ == Precision::f32 ? "f32" : "f64"};
+        const bool shared = precision_ == Precision::f32;  // Whose bits are those of strict math.
+        return {"reference", "", "", "strict", shared ? std::string(arithmetic_version) : "f64"};
     }
 
   private:

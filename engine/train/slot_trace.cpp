@@ -137,7 +137,7 @@ Var traced_answers(const Network& network, const NetworkOperands& operands, Var 
 /// Every value of a trace in an order of its own.
 std::vector<Var*> values_of(SlotTrace& trace) {
     std::vector<Var*> values{&trace.loss.mean, &trace.loss.count, &trace.loss.right};
-    for (Var& value : trace.statistics) values.push_back(&value);
+    for (BufferUpdate& update : trace.statistics) values.push_back(&update.value);
     for (TracedRead& read : trace.reads) {
         values.push_back(&read.value);
         values.push_back(&read.disturbed);
@@ -200,7 +200,7 @@ SlotTrace trace_slots(const Network& network, const Loss& loss, std::span<const 
     TraceTap tap(trace);
     trace.loss =
         measure(loss, traced_answers(network, operands, own[0], own[1], loss, tap), own[1]);
-    for (const BufferUpdate& update : pass.updates()) trace.statistics.push_back(update.value);
+    trace.statistics.assign(pass.updates().begin(), pass.updates().end());
     if (noise) {
         TrainingPass same(own[2], own[3]);
         operands.training = &same;

@@ -35,9 +35,9 @@ struct SlotTrace {
     std::vector<TracedRead> reads;
     std::vector<TracedSite> sites;  ///< In the order of the computation.
     LossTerms loss;
-    std::vector<Var> statistics;  ///< New values of the running statistics, as the weights lie.
-    std::int64_t rows = 0;        ///< Of the batch.
-    bool last_tick_only = false;  ///< The loss sees no output of an earlier tick.
+    std::vector<BufferUpdate> statistics;  ///< What the running statistics become.
+    std::int64_t rows = 0;                 ///< Of the batch.
+    bool last_tick_only = false;           ///< The loss sees no output of an earlier tick.
 };
 
 /// Where the noise of reads comes from.

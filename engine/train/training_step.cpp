@@ -30,8 +30,7 @@ Var next_pass(Graph& graph) {
 /// What a pass of training computes.
 struct TrainedBatch {
     LossTerms terms;
-    std::vector<Var>
-        statistics;  ///< New values of the running statistics, in order of the weights.
+    std::vector<BufferUpdate> statistics;  ///< What the running statistics become.
 };
 
 /// The loss of a batch. Written as a graph of its own that is simplified before it is
@@ -59,18 +58,25 @@ TrainedBatch trained(Graph& graph, const Network& network, const Loss& loss,
     for (const BufferUpdate& update : pass.updates()) inner.output(update.value);
     std::vector<Var> results =
         inline_graph(graph, eliminate_dead_code(fold_constants(inner, evaluate_node)), outer);
-    return {{results[0], results[1], results[2]}, {results.begin() + 3, results.end()}};
+    TrainedBatch found{{results[0], results[1], results[2]},
+                       {pass.updates().begin(), pass.updates().end()}};
+    for (std::size_t i = 0; i < found.statistics.size(); ++i)
+        found.statistics[i].value = results[3 + i];
+    return found;
 }
 
 /// The weights after a step: as the optimizer has them, but running statistics as the pass has
-/// them, and what stays as it was: disabled slots, but for a weight that others share, and what is
-/// frozen.
+/// them, and what stays as it was: disabled slots, but for a weight that others share, what is
+/// frozen, and running statistics that no layer updates.
 Var after_step(const Network& network, const std::vector<bool>& frozen, Var before, Var optimized,
-               std::span<const Var> statistics) {
+               std::span<const BufferUpdate> statistics) {
     const std::span<const WeightRange> ranges = network.weights();
+    const auto statistic = [&](std::size_t i) {
+        return std::ranges::find(statistics, i, &BufferUpdate::range);
+    };
     const auto stays = [&](std::size_t i) {
         const WeightRange& range = ranges[i];
-        return frozen[i] ||
+        return frozen[i] || (range.parameter.buffer && statistic(i) == statistics.end()) ||
                (is_disabled(network.blueprint(), range.slot) &&
                 !lends_to_enabled(network.blueprint(), range.slot, range.parameter.name));
     };
@@ -78,24 +84,15 @@ Var after_step(const Network& network, const std::vector<bool>& frozen, Var befo
     for (std::size_t i = 0; i < ranges.size(); ++i) all = all && !stays(i);
     if (all) return optimized;
     std::vector<Var> parts;
-    std::size_t next = 0;
     for (std::size_t i = 0; i < ranges.size(); ++i) {
         const WeightRange& range = ranges[i];
-        // A disabled layer computes no statistics, a frozen one for nothing.
-        const bool is_disabled_slot = is_disabled(network.blueprint(), range.slot);
-        std::optional<Var> statistic;
-        if (range.parameter.buffer && !is_disabled_slot) {
-            CAMBRIAN_ASSERT(next < statistics.size());
-            statistic = statistics[next++];
-        }
         if (stays(i))
             parts.push_back(slice(before, 0, range.offset, range.count));
-        else if (statistic)
-            parts.push_back(reshape(*statistic, {range.count}));
+        else if (range.parameter.buffer)
+            parts.push_back(reshape(statistic(i)->value, {range.count}));
         else
             parts.push_back(slice(optimized, 0, range.offset, range.count));
     }
-    CAMBRIAN_ASSERT(next == statistics.size());
     return concat(parts, 0);
 }
 
@@ -137,23 +134,28 @@ struct InverseStep {
 /// What a batch says of the weights.
 struct Lesson {
     LossTerms terms;
-    std::vector<Var> statistics;
+    std::vector<BufferUpdate> statistics;
     std::vector<Var> gradients;  ///< Tensor by tensor.
     std::optional<InverseStep> inverse;
 };
 
-/// Those of the tensors that learn, by `gradients_of`; zeros for the frozen ones.
+/// Those of the tensors that learn, by `gradients_of`; zeros for frozen ones and running
+/// statistics.
 template <class GradientsOf>
-std::vector<Var> learning_gradients(Graph& graph, const std::vector<bool>& frozen,
-                                    std::span<const Var> parts, const GradientsOf& gradients_of) {
+std::vector<Var> learning_gradients(Graph& graph, const Network& network,
+                                    const std::vector<bool>& frozen, std::span<const Var> parts,
+                                    const GradientsOf& gradients_of) {
+    const auto learns = [&](std::size_t i) {
+        return !frozen[i] && !network.weights()[i].parameter.buffer;
+    };
     std::vector<Var> learning;
     for (std::size_t i = 0; i < parts.size(); ++i)
-        if (!frozen[i]) learning.push_back(parts[i]);
+        if (learns(i)) learning.push_back(parts[i]);
     const std::vector<Var> found = gradients_of(learning);
     std::vector<Var> all;
     std::size_t next = 0;
     for (std::size_t i = 0; i < parts.size(); ++i)
-        all.push_back(frozen[i] ? filled(graph, parts[i].shape(), 0.0) : found[next++]);
+        all.push_back(learns(i) ? found[next++] : filled(graph, parts[i].shape(), 0.0));
     return all;
 }
 
@@ -162,7 +164,7 @@ Lesson lesson_of_gradient(Graph& graph, const Network& network, const TrainingSe
                           const Batch& batch) {
     const auto [terms, statistics] = trained(graph, network, settings.loss, parts, batch);
     std::vector<Var> gradients = learning_gradients(
-        graph, frozen, parts,
+        graph, network, frozen, parts,
         [&, mean = terms.mean](std::span<const Var> of) { return gradient(mean, of); });
     return {terms, statistics, std::move(gradients), {}};
 }
@@ -208,7 +210,7 @@ Lesson lesson_of_targets(Graph& graph, const Network& network, const TrainingSet
         add_to(graph, "sum.gap", distance.gaps);
     }
     std::vector<Var> gradients = learning_gradients(
-        graph, frozen, parts,
+        graph, network, frozen, parts,
         [&](std::span<const Var> of) { return local_gradients(trace, residuals, of); });
     return {trace.loss, trace.statistics, std::move(gradients), std::move(inverse)};
 }

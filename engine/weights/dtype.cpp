@@ -276,6 +276,11 @@ std::optional<Dtype> dtype_named(std::string_view wanted) {
     return std::nullopt;
 }
 
+float uncounted(const DtypeRow& format) {
+    const bool by_mean = format.scaling == mean_scale || format.scaling == binary_scale;
+    return by_mean ? std::numeric_limits<float>::quiet_NaN() : 0.0F;
+}
+
 double largest_power_of_two(const DtypeRow& format) {
     return std::ldexp(1.0,
                       std::numeric_limits<float>::max_exponent - 1 - std::ilogb(format.largest));

@@ -110,6 +110,10 @@ struct DtypeRow {
 /// blocks.
 [[nodiscard]] bool takes_scales(Dtype dtype);
 
+/// What stands for a number that has no effect, so that no scale comes from it: NaN where the scale
+/// is a mean, else 0, which is in every range.
+[[nodiscard]] float uncounted(const DtypeRow& format);
+
 /// The largest scale with which no code of a format stands for more than a float can be.
 [[nodiscard]] double largest_power_of_two(const DtypeRow& format);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -13,6 +14,7 @@ namespace cambrian {
 namespace {
 
 constexpr std::uint32_t byte_bits = 8;
+constexpr double largest_float = std::numeric_limits<float>::max();
 
 std::int64_t row_bytes_of(const DtypeRow& format, std::int64_t columns) {
     // In this order: a column count may be near the largest number.
@@ -86,6 +88,25 @@ std::uint64_t read_code(const std::uint8_t* bytes, const DtypeRow& format, std::
     const std::int64_t in_byte = byte_bits / format.bits;
     const auto shift = static_cast<std::uint32_t>(column % in_byte) * format.bits;
     return std::uint64_t{bytes[column / in_byte]} >> shift & ((1U << format.bits) - 1U);
+}
+
+/// Ternary numbers, of zeros and one magnitude, become others of the same codes whose mean
+/// magnitude is that one. Zeros make their own mean smaller.
+void spread_scale(const ScaleRule& rule, double counted, std::span<float> group) {
+    const auto is_zero = [](float x) { return x == 0.0F; };
+    const auto others =
+        static_cast<double>(std::ssize(group) - std::ranges::count_if(group, is_zero));
+    if (others == 0.0) return;
+    const float scale = std::fabs(*std::ranges::find_if_not(group, is_zero));
+    // Between two powers of two, a mean that is rounded stays between them.
+    const double total = static_cast<double>(scale) * counted * (rule.power_of_two ? 1.5 : 1.0);
+    const double share = std::min(total / others, largest_float / 2.0);
+    float* last = nullptr;
+    for (float& x : group)
+        if (!is_zero(x)) *(last = &x) = std::copysign(static_cast<float>(share), x);
+    // With what rounding leaves of the sum.
+    const double rest = total - (others - 1.0) * static_cast<double>(static_cast<float>(share));
+    *last = std::copysign(static_cast<float>(std::clamp(rest, 0.75 * share, 1.25 * share)), *last);
 }
 
 }  // namespace
@@ -207,6 +228,20 @@ void round_to_codes(const QuantisationScheme& scheme, const MatrixExtents& exten
             float& number = numbers[static_cast<std::size_t>(i)];
             number = decoded(format, scaling, encoded(format, scaling, number));
         }
+    });
+}
+
+void absorb_clip(const QuantisationScheme& scheme, const MatrixExtents& extents,
+                 std::span<float> numbers) {
+    const std::vector<float> given(numbers.begin(), numbers.end());
+    round_to_codes(scheme, extents, numbers);
+    if (scheme.dtype != Dtype::ternary) return;
+    for_each_group(scheme, extents, [&](std::int64_t, std::int64_t first, std::int64_t count) {
+        const auto counted = std::ranges::count_if(part(given, first, count),
+                                                   [](float x) { return std::isfinite(x); });
+        spread_scale(
+            scheme.rule, static_cast<double>(counted),
+            numbers.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
     });
 }
 

@@ -66,6 +66,12 @@ void dequantise(const QuantisedMatrix& matrix, std::span<float> numbers);
 void round_to_codes(const QuantisationScheme& scheme, const MatrixExtents& extents,
                     std::span<float> numbers);
 
+/// Clips numbers, in place: without a clip they now have the codes that they had with that of the
+/// scheme, and the scales, to a unit in the last place. Where a scale with a zero point is a power
+/// of two, it may be another one.
+void absorb_clip(const QuantisationScheme& scheme, const MatrixExtents& extents,
+                 std::span<float> numbers);
+
 /// How far numbers are from those that their codes stand for.
 struct QuantisationError {
     double cosine = 1.0;  ///< Of the angle between both; 1 where both are zero.

@@ -127,7 +127,7 @@ float activation_silu(float x) {
     precise float result = x * own_sigmoid(x);
     return result;
 }
-// gelu is 0.5 x (1 + tanh(inside)).
+// gelu is 0.5 x (1 + tanh(inside)), and exact_gelu that of an erf.
 float gelu_inside(float x) {
     precise float square = x * x;
     precise float cube = square * x;
@@ -136,8 +136,8 @@ float gelu_inside(float x) {
     precise float scaled = 0.797884561F * inner;
     return scaled;
 }
-float gelu_by(float x, float tanh_of_inside) {
-    precise float above = 1.0F + tanh_of_inside;
+float gelu_by(float x, float bent) {
+    precise float above = 1.0F + bent;
     precise float half_x = 0.5F * x;
     precise float result = half_x * above;
     return result;
@@ -213,6 +213,7 @@ float op_activate_any(float x, int code) {
             float lifted = op_min(op_max(op_add(x, 3.0), 0.0), 6.0);
             return op_mul(0.166666672, op_mul(x, lifted));
         }
+        case 23: return gelu_by(x, own_erf(op_mul(0.707106769, x)));
         default: return x;
     }
 }

@@ -21,6 +21,7 @@ ACTIVATIONS = {
     "relu6": functional.relu6,
     "hard_swish": functional.hardswish,
     "mish": functional.mish,
+    "exact_gelu": functional.gelu,
 }
 
 

@@ -24,6 +24,7 @@ const std::vector<Text>& further_uses() {
         {"dense_relu6", R"({"type": "dense", "out": 4, "activation": "relu6"})", {3}},
         {"dense_hard_swish", R"({"type": "dense", "out": 4, "activation": "hard_swish"})", {3}},
         {"dense_mish", R"({"type": "dense", "out": 4, "activation": "mish"})", {3}},
+        {"dense_exact_gelu", R"({"type": "dense", "out": 4, "activation": "exact_gelu"})", {3}},
         {"sequential_any_activations",
          R"({"type": "sequential", "layers": [
              {"type": "dense", "out": 4, "activation": "elu"},

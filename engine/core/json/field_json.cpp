@@ -70,8 +70,8 @@ void read(double& value, const json& source, std::string_view path, Range range)
     value = number(source, path, range.value_or(any_number));
 }
 void read(float& value, const json& source, std::string_view path, Range range) {
-    value =
-        range ? static_cast<float>(number(source, path, *range)) : json_read::real(source, path);
+    if (range) static_cast<void>(number(source, path, *range));
+    value = json_read::real(source, path);
 }
 void read(bool& value, const json& source, std::string_view path, Range) {
     value = json_read::boolean(source, path);

@@ -75,7 +75,10 @@ float real(const json& value, std::string_view path) {
     const auto number = value.get<double>();
     if (!(std::abs(number) <= static_cast<double>(std::numeric_limits<float>::max())))
         wrong_type(value, path, "a number that a 32-bit float can hold");
-    return static_cast<float>(number);
+    const auto result = static_cast<float>(number);
+    if (result == 0.0F && number != 0.0)
+        wrong_type(value, path, "a number that a 32-bit float can tell from 0");
+    return result;
 }
 
 bool boolean(const json& value, std::string_view path) {

@@ -83,6 +83,8 @@ constexpr std::array<LoopSet, activation_names.size()> activation_rows{
     lift<float(float)>([](float x) { return between(x, 0.0F, 6.0F); }),
     lift<float(float)>([](float x) { return 0.166666672F * (x * between(x + 3.0F, 0.0F, 6.0F)); }),
     lift<float(float)>([](float x) { return x * tanh(softplus(x)); }),
+    lift<float(float)>(
+        [](float x) { return (0.5F * x) * (1.0F + elementary::erf(0.707106769F * x)); }),
 };
 
 Loop row_of(std::int32_t code) {

@@ -86,6 +86,7 @@ constexpr std::array<Var (*)(Operand), activation_names.size()> activations{
     [](Operand x) { return between(x, 0.0, 6.0); },
     [](Operand x) { return hard_swish(x.value, x.where); },
     [](Operand x) { return mish(x.value, x.where); },
+    [](Operand x) { return exact_gelu(x.value, x.where); },
 };
 
 }  // namespace

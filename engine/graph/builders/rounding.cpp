@@ -1,7 +1,9 @@
 #include "cambrian/engine/graph/builders/rounding.hpp"
 
 #include <array>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "cambrian/engine/graph/builders/builders.hpp"
@@ -25,8 +27,15 @@ struct GroupRounding {
     NumberFormat codec = NumberFormat::f16;
 };
 
+constexpr double largest_float = std::numeric_limits<float>::max();
+
 Var largest_along_rows(Var x) {
     return reduce_max(x, -1, true);
+}
+
+/// What counts for a scale: 0 in place of infinities and NaN.
+Var counted(Var x) {
+    return select(is_finite(x), x, constant(*x.graph, 0.0));
 }
 
 /// 1 where a scale is zero.
@@ -36,6 +45,15 @@ Var usable(Var scale) {
 
 Var positive_part(Var x) {
     return select(less(x, 0.0), constant(*x.graph, 0.0), x);
+}
+
+/// Limited to [low, high], around 0. NaN becomes 0, which min and max take of the two.
+Var limited(Var x, Var low, Var high) {
+    const Var zero = constant(*x.graph, 0.0);
+    return min(max(x, zero), high) + max(min(x, zero), low);
+}
+Var limited(Var x, double low, double high) {
+    return limited(x, constant(*x.graph, low), constant(*x.graph, high));
 }
 
 Var coded(Var x, NumberFormat codec) {
@@ -55,7 +73,7 @@ Var power_of_two_below(Var x) {
 /// With which the largest magnitude becomes the largest number of the format, or with powers of two
 /// one of the same exponent.
 Var symmetric_scale(Var x, const Rounding& how) {
-    const Var range = largest_along_rows(abs(x));
+    const Var range = largest_along_rows(abs(counted(x)));
     const double largest = how.format.largest;
     return usable(how.power_of_two
                       ? power_of_two_below(range) * std::ldexp(1.0, -std::ilogb(largest))
@@ -77,13 +95,15 @@ Var by_microscale(Var x, const Rounding& how) {
 }
 Var by_symmetric_codes(Var x, const Rounding& how) {
     const Var scale = symmetric_scale(x, how);
-    return clamp(round(x / scale), -how.format.largest, how.format.largest) * scale;
+    return limited(round(x / scale), -how.format.largest, how.format.largest) * scale;
 }
 Var by_affine_codes(Var x, const Rounding& how) {
     const double largest = how.format.largest;
-    const Var high = positive_part(largest_along_rows(x));
-    const Var low = positive_part(largest_along_rows(-x));  // Below zero.
-    Var step = (high + low) / largest;
+    const Var finite = counted(x);
+    const Var high = positive_part(largest_along_rows(finite));
+    const Var low = positive_part(largest_along_rows(-finite));  // Below zero.
+    // In halves: the sum may be more than a float.
+    Var step = (high * 0.5 + low * 0.5) / (largest * 0.5);
     if (how.power_of_two) {
         const Var below = power_of_two_below(step);
         step = min(select(less(below, step), below * 2.0, below),
@@ -91,27 +111,46 @@ Var by_affine_codes(Var x, const Rounding& how) {
     }
     const Var scale = usable(step);
     const Var zero = clamp(round(low / scale), 0.0, largest);
-    return (clamp(round(x / scale) + zero, 0.0, largest) - zero) * scale;
+    return limited(round(x / scale), -zero, largest - zero) * scale;
 }
+/// Of what counts. The sum is one of parts so small that it is finite; powers of two change no
+/// bits.
 Var mean_magnitude_of_rows(Var x, const Rounding& how) {
-    const Var mean = reduce_sum(abs(x), -1, true) / static_cast<double>(x.shape()[-1]);
+    const auto parts =
+        static_cast<double>(2 * std::bit_ceil(static_cast<std::uint64_t>(x.shape()[-1])));
+    const Var sum = reduce_sum(abs(counted(x)) * (1.0 / parts), -1, true);
+    const Var count = reduce_sum(cast(is_finite(x), ValueType::real), -1, true);
+    const Var all = sum / max(count, constant(*x.graph, 1.0)) * parts;
+    const Var mean = min(all, constant(*x.graph, largest_float));
     return how.power_of_two ? power_of_two_below(mean) : mean;
 }
 Var by_mean(Var x, const Rounding& how) {
     const Var scale = usable(mean_magnitude_of_rows(x, how));
-    return clamp(round(x / scale), -1.0, 1.0) * scale;
+    return limited(round(x / scale), -1.0, 1.0) * scale;
 }
 Var by_sign(Var x, const Rounding& how) {
     const Var mean = mean_magnitude_of_rows(x, how);
     return select(less(x, 0.0), -mean, mean);
 }
+/// The number of the largest magnitude, the first of equals.
+Var first_largest(Var x) {
+    const Var magnitude = abs(counted(x));
+    const Var range = largest_along_rows(magnitude);
+    // From the length of a row down to 1: the first of equals has the largest.
+    const std::int64_t length = x.shape()[-1];
+    const Var order = static_cast<double>(length) - cast(iota(*x.graph, length), ValueType::real);
+    const Var place = select(equal(magnitude, range), order, constant(*x.graph, 0.0));
+    const Var signed_place = select(less(x, 0.0), -place, place);
+    const Var negative = less(largest_along_rows(signed_place), largest_along_rows(-signed_place));
+    return select(negative, -range, range);
+}
 Var by_q4_0(Var x, const Rounding& how) {
-    const Var high = largest_along_rows(x);
-    const Var low = -largest_along_rows(-x);
-    const Var divisor = select(greater_equal(high, -low), high, low) / -8.0;
-    const Var divided = x / select(less(0.0, abs(divisor)), divisor, constant(*x.graph, 1.0));
-    const Var codes = clamp(floor(divided + 8.5), 0.0, 15.0) - 8.0;
-    return codes * coded(divisor, how.codec);
+    const Var divisor = first_largest(x) / -8.0;
+    const Var scale = coded(divisor, how.codec);
+    const auto known = [&, some = less(0.0, abs(scale))](Var of_group) {
+        return select(some, of_group, constant(*x.graph, 1.0));
+    };
+    return limited(floor(x / known(divisor) + 8.5) - 8.0, -8.0, 7.0) * known(scale);
 }
 
 /// In the order of the formats.
@@ -162,8 +201,12 @@ Var rounded_to(Var x, Dtype dtype, Scales scales, Where) {
     return reshape(concat(parts, 1), shape);
 }
 
+Var straight_through(Var x, Var rounded, Where where) {
+    return x + stop_gradient(Operand(rounded, where) - x);
+}
+
 Var straight_through(Var x, Dtype dtype, Scales scales, Where where) {
-    return x + stop_gradient(rounded_to(x, dtype, scales, where) - x);
+    return straight_through(x, rounded_to(x, dtype, scales, where), where);
 }
 
 }  // namespace cambrian

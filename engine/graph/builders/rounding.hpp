@@ -12,8 +12,9 @@ namespace cambrian {
 [[nodiscard]] Var rounded_to(Var x, Dtype dtype, Scales scales = Scales::format,
                              Where where = Where::current());
 
-/// The same with the gradient of x itself (Bengio, Léonard and Courville, "Estimating or
-/// Propagating Gradients Through Stochastic Neurons for Conditional Computation", 2013).
+/// What x is rounded to, with the gradient of x itself (Bengio, Léonard and Courville, "Estimating
+/// or Propagating Gradients Through Stochastic Neurons for Conditional Computation", 2013).
+[[nodiscard]] Var straight_through(Var x, Var rounded, Where where = Where::current());
 [[nodiscard]] Var straight_through(Var x, Dtype dtype, Scales scales = Scales::format,
                                    Where where = Where::current());
 

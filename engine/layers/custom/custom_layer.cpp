@@ -9,6 +9,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/layers/custom/guarded.hpp"
+#include "cambrian/engine/layers/custom/layer_results.hpp"
 
 namespace cambrian {
 namespace {
@@ -126,6 +127,12 @@ void Custom::infer_output(std::int64_t width) {
 
 void Custom::resolve(const Shape& input) {
     changed(*this, "resolve", [&](CustomLayer& own) { own.resolve(input); });
+    called(*this, "parameters", [&] {
+        for (const ParameterSpec& parameter : layer->parameters())
+            if (parameter.initial == Initial::weight && parameter.fan_in < 1)
+                throw std::logic_error("\"" + parameter.name +
+                                       "\" starts as a weight and has no fan_in");
+    });
 }
 
 Shape Custom::output_shape(const Shape& input) const {
@@ -150,12 +157,21 @@ std::vector<StateSpec> Custom::state() const {
 }
 
 StepResult Custom::step(Var x, std::span<const Var> state, const LayerOperands& operands) const {
-    return called(*this, state.empty() ? "build" : "step",
-                  [&] { return layer->step(x, state, operands); });
+    return called(*this, state.empty() ? "build" : "step", [&] {
+        const LayerResults results(*layer, x, operands);
+        StepResult result = layer->step(x, state, operands);
+        results.check(result.output, result.state);
+        return result;
+    });
 }
 
 std::optional<Var> Custom::own_sequence(Var x, const LayerOperands& operands) const {
-    return called(*this, "sequence", [&] { return layer->sequence(x, operands); });
+    return called(*this, "sequence", [&] {
+        const LayerResults results(*layer, x, operands);
+        const std::optional<Var> output = layer->sequence(x, operands);
+        if (output) results.check(*output);
+        return output;
+    });
 }
 
 bool Custom::prefers_sequence() const {

@@ -40,6 +40,12 @@ Var bisect(Var z, double power) {
     return scan(std::move(body), carries, {}, invariants, {.length = bisections}).carries[0];
 }
 
+/// Logits less the largest of their row → 0 for each row, NaN where there is none: comparisons and
+/// max() take what is no number for a small one, and the network would look sound.
+Var fault_of(Var z) {
+    return reduce_sum(select(less(z, 1.0), zero(*z.graph), z), -1, true);
+}
+
 /// One step of Newton's method for Σ max(z − t, 0)^power = 1.
 Var newton(Var z, Var threshold, double power) {
     const Var s = above(z, threshold);
@@ -63,15 +69,15 @@ Var sparsemax(Var logits) {
     const Var support = less(least, z);
     const Var members = reduce_sum(cast(support, ValueType::real), -1, true);
     const Var sum = reduce_sum(select(support, x, zero(graph)), -1, true);
-    return select(support, x - (sum - 1.0) / members, zero(graph));
+    return select(support, x - (sum - 1.0) / members, zero(graph)) + fault_of(z);
 }
 
 Var entmax(Var x, double alpha) {
     const double power = 1.0 / (alpha - 1.0);
     const Var z = (alpha - 1.0) * (x - stop_gradient(reduce_max(x, -1, true)));
-    const Var found = bisect(stop_gradient(z), power);
-    const Var near = newton(stop_gradient(z), found, power);
-    return pow(above(z, newton(z, stop_gradient(near), power)), power);
+    const Var fixed = stop_gradient(z);
+    const Var near = newton(fixed, bisect(fixed, power), power);
+    return pow(above(z, newton(z, stop_gradient(near), power)), power) + fault_of(fixed);
 }
 
 }  // namespace cambrian

@@ -28,7 +28,10 @@ struct ParameterSpec {
     bool positive = false;     ///< Something is divided by it: mutation keeps it above 0.
     bool undecayed = false;    ///< Its size means something: neither decay nor formats touch it.
     bool connections = false;  ///< One weight each, in a list that counts as a row of a matrix.
-    ParameterRules rules{};    ///< What is said of it; the start only counts for Initial::weight.
+    /// Numbers of the connections that compute nothing: no scale of a format comes from their
+    /// weights.
+    std::vector<std::int64_t> disabled{};
+    ParameterRules rules{};  ///< What is said of it; the start only counts for Initial::weight.
 
     /// Matrices and kernels, but no gains, biases and what only has the shape of one.
     [[nodiscard]] bool is_matrix() const { return shape.rank() >= 2 && !buffer && !undecayed; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -12,6 +13,7 @@ namespace cambrian {
 struct BufferUpdate {
     Var buffer;
     Var value;
+    std::size_t range = 0;  ///< Of Network::weights(): the network that holds the layer knows.
 };
 
 /// What layers know and say while a pass of training is written into a graph; without one they are
@@ -33,6 +35,8 @@ class TrainingPass {
     void update(Var buffer, Var value) { updates_.push_back({buffer, value}); }
     /// Of batch statistics, in the order of layers.
     [[nodiscard]] std::span<const BufferUpdate> updates() const { return updates_; }
+    /// Says which range of weights the update with this number is of.
+    void place(std::size_t update, std::size_t range) { updates_[update].range = range; }
 
   private:
     Var key_;

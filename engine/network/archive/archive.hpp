@@ -101,6 +101,15 @@ class ArchiveReader {
     void read(Blueprint& blueprint);
     /// A count of things of at least `smallest` bytes each, checked against what is left.
     [[nodiscard]] std::uint64_t read_count(std::uint64_t smallest);
+    /// So many, each by read_one(element). They are made as they are read: a count is a claim, and
+    /// elements in memory may be far larger than `smallest` bytes.
+    template <class Element, class ReadOne>
+    void read_list(std::vector<Element>& elements, std::uint64_t smallest,
+                   const ReadOne& read_one) {
+        elements.clear();
+        for (std::uint64_t left = read_count(smallest); left > 0; --left)
+            read_one(elements.emplace_back());
+    }
     [[nodiscard]] std::uint64_t remaining() const;
     /// The number of a format that this program reads from `oldest` to `newest`; throws
     /// OtherVersionError for another one, with what to do. @param what "checkpoint"

@@ -195,8 +195,7 @@ void ArchiveReader::read_widths(std::vector<std::int64_t>& values) {
 
 void ArchiveReader::read_layers(std::vector<AnyLayer>& layers) {
     // The shortest layer is the length of its type and one byte of it.
-    layers.resize(static_cast<std::size_t>(read_count(sizeof(std::uint64_t) + 1)));
-    for (AnyLayer& layer : layers) read(layer);
+    read_list(layers, sizeof(std::uint64_t) + 1, [this](AnyLayer& layer) { read(layer); });
 }
 
 void ArchiveReader::read(Custom& layer) {
@@ -275,8 +274,8 @@ void ArchiveReader::read(AnyLayer& layer) {
                                  requires field_json::Listed<typename Value::value_type>;
                              }) {
             // The shortest one is two names, with the lengths of both.
-            value.resize(static_cast<std::size_t>(read_count(2 * sizeof(std::uint64_t))));
-            for (auto& element : value) self(self, element, range);
+            read_list(value, 2 * sizeof(std::uint64_t),
+                      [&](auto& element) { self(self, element, range); });
         } else {
             read(value);
         }

@@ -65,10 +65,11 @@ LayerSummary describe(std::string place, int slot, const AnyLayer& layer, const 
     result.activations = layer.activations();
     result.input = row;
     result.output = layer.output_shape(row);
-    result.formats = formats;
+    result.formats = {.activations = formats.activations};
     for (const ParameterSpec& parameter : layer.parameters()) {
         count(result.counts, parameter);
         result.stored_bytes += stored_bytes(parameter, formats);
+        if (parameter.encoded()) result.formats = formats;
     }
     for (InnerLayer& inner : inner_layers(layer, row))
         result.inner.push_back(
@@ -121,15 +122,17 @@ std::int64_t products_of(const Graph& graph) {
     return total;
 }
 
-/// Of the layers of neurons in a layer.
-std::int64_t live_connections(const AnyLayer& layer) {
+/// Of the layers of neurons in a layer, for each vector of the row that they are applied to.
+std::int64_t live_connections(const AnyLayer& layer, const Shape& row) {
     std::int64_t total = 0;
     if (const auto* neurons = std::get_if<Neurons>(&layer.variant())) {
         const NeuronPlan plan(*neurons);
         for (const std::int64_t neuron : plan.order)
             total += static_cast<std::int64_t>(plan.inputs(neuron).size());
+        total *= row.elements() / neurons->in;
     }
-    layer.each_inner([&](const AnyLayer& inner) { total += live_connections(inner); });
+    for (const InnerLayer& inner : inner_layers(layer, row))
+        total += live_connections(*inner.layer, inner.row);
     return total;
 }
 
@@ -216,11 +219,11 @@ NetworkSummary summary(const Network& network) {
 
 std::int64_t products(const AnyLayer& layer, const Shape& row) {
     // Most genomes of single neurons are one such layer: no graph is needed.
-    if (std::holds_alternative<Neurons>(layer.variant())) return live_connections(layer);
+    if (std::holds_alternative<Neurons>(layer.variant())) return live_connections(layer, row);
     // What adds the input of the layer before it is no layer by itself.
     if (adds_preceding_input(layer)) return 0;
     const auto is_primitive = [](Op) { return false; };
-    return products_of(lower(one_row(layer, row), is_primitive)) + live_connections(layer);
+    return products_of(lower(one_row(layer, row), is_primitive)) + live_connections(layer, row);
 }
 
 std::int64_t products(const Network& network) {

@@ -30,7 +30,8 @@ struct LayerSummary {
     std::string type;
     std::vector<Activation> activations;  ///< Depth first.
     bool enabled = true;
-    LayerFormats formats{};         ///< Of a layer in another: those of that one.
+    /// Of a layer in another: those of that one. Weights in float32 where no format holds any.
+    LayerFormats formats{};
     std::int64_t stored_bytes = 0;  ///< Of parameters and buffers in these formats.
     Shape input;                    ///< Of a row.
     Shape output;

@@ -30,6 +30,13 @@ struct Inner {
     };
 };
 
+struct Rate {
+    float rate = 0.5F;
+    bool operator==(const Rate&) const = default;
+
+    static constexpr auto fields = FieldTable{Field{"rate", &Rate::rate, below_one, "A rate."}};
+};
+
 struct Outer {
     std::int64_t count = 3;
     std::uint64_t seed = 7;
@@ -55,9 +62,10 @@ struct Outer {
     };
 };
 
+template <class Settings = Outer>
 std::string refusal(const json& source) {
     try {
-        Outer settings;
+        Settings settings;
         field_json::read_fields(settings, source, "path");
     } catch (const ConfigError& error) {
         return error.what();
@@ -93,6 +101,14 @@ TEST(FieldJson, RefusesOtherKeysTypesAndRanges) {
     EXPECT_THAT(refusal({{"colours", {"red", 3}}}), HasSubstr("path.colours[1] is 3"));
     EXPECT_THAT(refusal({{"inner", {{"share", 1}}}}),
                 HasSubstr("path.inner.share is 1 (a number of at least 0 and below 1"));
+}
+
+TEST(FieldJson, RefusesNumbersThatAFloatCannotTellFromZero) {
+    EXPECT_THAT(refusal({{"rate", 1e-60}}), ::testing::HasSubstr("tell from 0"));
+    EXPECT_THAT(refusal<Rate>({{"rate", 1e-60}}), ::testing::HasSubstr("tell from 0"));
+    EXPECT_THAT(refusal({{"rate", 1e39}}), ::testing::HasSubstr("32-bit float can hold"));
+    for (const double rate : {0.0, -0.0, 1e-45, 3e38})
+        EXPECT_EQ(refusal({{"rate", rate}}), "accepted") << rate;
 }
 
 TEST(FieldJson, DescribesFieldsForASchema) {

@@ -284,6 +284,11 @@ TEST(CpuBackend, NamesWhatItsBitsDependOn) {
     EXPECT_TRUE(strict.library.empty());
     EXPECT_TRUE(strict.device.empty());
     EXPECT_NE(fast, strict);
+    const auto reference = [](Precision precision) {
+        return arithmetic_of(*make_reference_backend(precision));
+    };
+    EXPECT_EQ(arithmetic_of(*strict_backend()), reference(Precision::f32));
+    EXPECT_NE(arithmetic_of(*strict_backend()), reference(Precision::f64));
     // Builds without the instruction round differently.
     EXPECT_EQ(fast.library.find("without AVX2 and FMA") == std::string::npos,
               cpu::fuses_multiply_add);

@@ -68,6 +68,8 @@ double formula(Activation activation, double x) {
             return x * std::min(std::max(x + 3.0, 0.0), 6.0) / 6.0;
         case Activation::mish:
             return x * std::tanh(softplus);
+        case Activation::exact_gelu:
+            return 0.5 * x * (1.0 + std::erf(x / std::sqrt(2.0)));
     }
     return NAN;
 }

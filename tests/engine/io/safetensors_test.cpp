@@ -255,6 +255,13 @@ TEST(Safetensors, DamagedFilesAreErrorsOrOtherContent) {
     }
 }
 
+TEST(Safetensors, AHeaderThatNobodyReadsIsRefused) {
+    Safetensors content;
+    content.metadata["long"].resize(100'000'000, 'x');
+    EXPECT_THAT([&] { (void)encode(content); },
+                ThrowsMessage<InputError>(HasSubstr("the format takes 100000000")));
+}
+
 TEST(Safetensors, NamesThatNoFileCanHoldAreRefused) {
     Safetensors content;
     content.tensors.emplace("__metadata__", StoredTensor::of(Tensor::scalar(1.0)));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -17,8 +18,10 @@
 namespace cambrian {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
+using ::testing::IsNan;
 
 std::vector<float> initial(const ParameterSpec& spec) {
     std::vector<float> values(static_cast<std::size_t>(spec.shape.elements()));
@@ -201,6 +204,18 @@ TEST(SoftmaxVariants, EntmaxMeetsItsEnds) {
     EXPECT_LT(near(entmax(1.99F), applied({.variant = "sparse", .features = 4}, x)), 5e-3);
     EXPECT_EQ(entmax(1.0F), applied({.features = 4}, x));
     EXPECT_EQ(entmax(2.0F), applied({.variant = "sparse", .features = 4}, x));
+}
+
+TEST(SoftmaxVariants, RowsThatAreNoNumbersGiveNoDistribution) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const Softmax sparse{.variant = "sparse", .features = 3};
+    const Softmax entmax{.variant = "entmax", .features = 3, .alpha = 1.5F};
+    for (const Softmax& layer : {Softmax{.features = 3}, sparse, entmax}) {
+        EXPECT_THAT(applied(layer, {1, infinity, 0}), Contains(IsNan())) << layer.variant;
+        EXPECT_THAT(applied(layer, {1, std::nan(""), 0}), Contains(IsNan())) << layer.variant;
+        EXPECT_THAT(applied(layer, {-infinity, 2, -infinity}), ElementsAre(0, 1, 0))
+            << layer.variant;
+    }
 }
 
 TEST(SoftmaxVariants, SparsemaxKeepsTies) {

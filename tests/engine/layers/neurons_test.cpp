@@ -213,6 +213,7 @@ TEST(Neurons, KnowEveryActivation) {
         [](double x) { return std::clamp(x, 0.0, 6.0); },
         [](double x) { return x * std::clamp(x + 3.0, 0.0, 6.0) / 6.0; },
         [](double x) { return x * std::tanh(std::log1p(std::exp(x))); },
+        [](double x) { return 0.5 * x * (1.0 + std::erf(x / std::sqrt(2.0))); },
     };
     ASSERT_EQ(functions.size(), neuron_activation_names.size());
     for (std::size_t code = 0; code < functions.size(); ++code)

@@ -49,6 +49,15 @@ TEST_F(Universal, FieldsAreOfAllLayersOrOfOne) {
               "sigmoid");
 }
 
+TEST_F(Universal, SaysWhichGeluIsThatOfPyTorch) {
+    const std::map<std::string, Shape> shapes{{"a.weight", {4, 3}}, {"b.weight", {2, 4}}};
+    const auto note = HasSubstr("nn.GELU() is activation=exact_gelu");
+    EXPECT_THAT(plan(shapes, {.fields = {"activation=gelu"}}).plan.notes, testing::Contains(note));
+    const UniversalPlan exact = plan(shapes, {.fields = {"activation=exact_gelu"}});
+    EXPECT_EQ(layers(exact)[0]["activation"], "exact_gelu");
+    EXPECT_THAT(exact.plan.notes, testing::Not(testing::Contains(note)));
+}
+
 TEST_F(Universal, OptionsThatFitNothingAreRefused) {
     const std::map<std::string, Shape> shapes{{"a.weight", {4, 3}}, {"b.weight", {2, 4}}};
     const auto refused = [&](const UniversalOptions& options, const std::string& text) {

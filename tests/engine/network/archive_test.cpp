@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
@@ -275,6 +276,29 @@ TEST(Archive, RefusesValuesThatDoNotExist) {
         deep = outer;
     }
     refuses_layer([&deep](ArchiveWriter& writer) { writer.write(deep); }, "nested too deeply");
+}
+
+TEST(Archive, LayersThatAreNotThereTakeNoMemory) {
+    constexpr std::size_t levels = 8;
+    constexpr std::size_t zeros = std::size_t{4} << 20U;
+    const auto peak_megabytes = [] {
+        rusage usage{};
+        getrusage(RUSAGE_SELF, &usage);
+        return usage.ru_maxrss >> 10U;
+    };
+    ArchiveWriter writer;
+    for (std::size_t i = 0; i < levels; ++i) {
+        writer.write("sequential");
+        writer.write(std::uint64_t{zeros / 9});
+    }
+    writer.append(std::vector<std::byte>(zeros));
+    const std::vector<std::byte> bytes = writer.take();
+    ArchiveReader reader(bytes, "test");
+    AnyLayer layer;
+    const long before = peak_megabytes();
+    EXPECT_THAT([&] { reader.read(layer); },
+                ThrowsMessage<InputError>(HasSubstr("\"\" is not a layer type")));
+    EXPECT_LT(peak_megabytes() - before, 64);
 }
 
 /// A blueprint up to its slots.

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/network/network_text.hpp"
 #include "cambrian/tests/support/network_run.hpp"
 
 namespace cambrian {
@@ -20,6 +22,17 @@ template <class Error>
 void refuses(const char* json, std::initializer_list<const char*> parts) {
     const auto read = [json] { static_cast<void>(blueprint_of(json, 3, 2)); };
     for (const char* part : parts) EXPECT_THAT(read, ThrowsMessage<Error>(HasSubstr(part))) << json;
+}
+
+TEST(NetworkText, IsNotWrittenWhereNobodyReadsIt) {
+    EXPECT_NO_THROW(check_network_text("{}", "net.json"));
+    constexpr std::size_t more = network_text_limits.length + 1;
+    const auto longer = std::make_unique_for_overwrite<char[]>(more);
+    EXPECT_THAT(
+        [&] {
+            check_network_text({longer.get(), more}, "net.json");
+        },
+        ThrowsMessage<ConfigError>(HasSubstr("net.json cannot be written")));
 }
 
 TEST(Blueprint, APlainListOfLayersIsANetwork) {

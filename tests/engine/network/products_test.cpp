@@ -63,6 +63,12 @@ TEST(Products, OfNeuronsAreTheirLiveConnections) {
                          {.source = 1, .target = 0, .delay = 0, .enabled = false},
                          {.source = 0, .target = 2}};  // Into a neuron that no output depends on.
     EXPECT_EQ(products(AnyLayer(layer), Shape{2}), 3);
+    // Once for each vector of a row, also within other layers.
+    EXPECT_EQ(products(AnyLayer(layer), Shape{5, 2}), 15);
+    EXPECT_EQ(products_in(R"({"input": [4, 3], "layers": [{"type": "sequential", "layers": [
+                  {"type": "neurons", "in": 3, "out": 2}]}, {"type": "dense"}]})",
+                          12, 1),
+              4 * 6 + 8);
 }
 
 TEST(Products, FormatsChangeNone) {

@@ -82,6 +82,17 @@ TEST(Summary, AddsUpToTheWholeNetwork) {
     }
 }
 
+TEST(Summary, FormatsOfWeightsAreThoseOfLayersThatHaveAny) {
+    const auto report = summary(Network(test::blueprint_of(R"({"dtype": "int8", "layers": [
+        {"type": "dense", "out": 4}, {"type": "dense", "out": 4, "tied": "slot.0.weight"},
+        {"type": "rms_norm", "activation_dtype": "bf16"}, {"type": "dense"}]})",
+                                                           4, 2)));
+    EXPECT_EQ(report.layers[0].formats, (LayerFormats{.weights = Dtype::int8}));
+    EXPECT_EQ(report.layers[1].formats, LayerFormats{});
+    EXPECT_EQ(report.layers[2].formats, (LayerFormats{.activations = Dtype::bfloat16}));
+    EXPECT_EQ(report.layers[3].formats, (LayerFormats{.weights = Dtype::int8}));
+}
+
 TEST(Summary, IsJsonWithNestedLayersAndTotals) {
     const auto json = to_json(summary(sample()));
     EXPECT_EQ(json["layers"][0]["inner"][1]["type"], "batch_norm");

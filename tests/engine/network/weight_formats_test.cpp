@@ -17,6 +17,7 @@
 #include "cambrian/engine/network/bytecode/bytecode.hpp"
 #include "cambrian/engine/network/bytecode/bytecode_writer.hpp"
 #include "cambrian/engine/network/observe/summary.hpp"
+#include "cambrian/engine/network/packed_weights.hpp"
 #include "cambrian/engine/network/structure_words.hpp"
 #include "cambrian/tests/support/network_run.hpp"
 
@@ -179,6 +180,147 @@ TEST(WeightFormats, FiniteNumbersStayFiniteWithPowersOfTwo) {
     std::vector<float> numbers{largest, 0.0F};
     round_to_codes({Dtype::uint2, Scales::mx}, {1, 2}, numbers);
     EXPECT_EQ(numbers, (std::vector{3.0F * 0x1p126F, 0.0F}));
+}
+
+/// Numbers in a row as a graph rounds them, and as codes do.
+void expect_rounded_alike(Backend& backend, const std::vector<float>& numbers) {
+    for (std::size_t i = 0; i < dtype_count; ++i) {
+        const auto dtype = static_cast<Dtype>(i);
+        // Those of more bits hold numbers as they are.
+        if (row(dtype).group == ScaleGroup::none || row(dtype).bits > 16) continue;
+        std::vector<float> expected = numbers;
+        const std::int64_t count = std::ssize(numbers);
+        round_to_codes(QuantisationScheme(dtype), {1, count}, expected);
+        const Tensor x(ValueType::real, {1, count}, {numbers.begin(), numbers.end()});
+        const Tensor result = rounded(backend, dtype, Scales::format, x);
+        for (std::size_t j = 0; j < numbers.size(); ++j) {
+            const auto number = static_cast<double>(expected[j]);
+            const double least = std::isfinite(number) ? 1e-6 * std::abs(number) : 0.0;
+            if (std::isnan(number))
+                EXPECT_TRUE(std::isnan(result.elements[j])) << name(dtype) << ' ' << j;
+            else if (!std::isfinite(number))
+                EXPECT_EQ(result.elements[j], number) << name(dtype) << ' ' << j;
+            else
+                EXPECT_NEAR(result.elements[j], number, least) << name(dtype) << ' ' << j;
+        }
+    }
+}
+
+TEST(WeightFormats, GraphsLeaveOutOfScalesWhatCodesDo) {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+    const auto backend = make_cpu_backend({});
+    expect_rounded_alike(*backend, {1.0F, -0.75F, infinity, 0.5F, -infinity, 0.125F});
+    expect_rounded_alike(*backend, {1.0F, -0.75F, not_a_number, 0.5F});
+    expect_rounded_alike(*backend, {infinity, -infinity});
+    // Their sum is more than a float.
+    expect_rounded_alike(*backend, {3e38F, 2e38F, -1.1e38F, 2.5e38F});
+}
+
+TEST(WeightFormats, OfEqualMagnitudesTheFirstGivesItsSignToABlock) {
+    const auto backend = make_cpu_backend({});
+    const Tensor x(ValueType::real, {2, 4}, {-1.0, 1.0, 0.5, 0.25, 1.0, -1.0, 0.5, 0.25});
+    EXPECT_EQ(rounded(*backend, Dtype::q4_0, Scales::format, x).elements,
+              (std::vector{-1.0, 0.875, 0.5, 0.25, 1.0, -0.875, 0.5, 0.25}));
+}
+
+TEST(WeightFormats, AClipIsAbsorbedByNumbersOfTheSameCodes) {
+    std::vector<float> numbers(std::size_t{3} * 45);
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = std::pow(std::sin(static_cast<float>(i * i + 1)), 3.0F);
+    for (std::size_t i = 0; i < dtype_count * scales_names.size(); ++i) {
+        const auto dtype = static_cast<Dtype>(i % dtype_count);
+        const QuantisationScheme scheme(dtype, static_cast<Scales>(i / dtype_count));
+        // The power above a range may be another one where few codes are left of it.
+        if (scheme.group == ScaleGroup::none || (row(dtype).affine && scheme.rule.power_of_two))
+            continue;
+        for (const double clip : {0.95, 0.7, 0.4}) {
+            QuantisationScheme clipped = scheme;
+            clipped.rule.clip = clip;
+            std::vector<float> expected = numbers;
+            round_to_codes(clipped, {3, 45}, expected);
+            std::vector<float> absorbed = numbers;
+            absorb_clip(clipped, {3, 45}, absorbed);
+            round_to_codes(scheme, {3, 45}, absorbed);
+            for (std::size_t j = 0; j < numbers.size(); ++j)
+                ASSERT_NEAR(absorbed[j], expected[j], 1e-6)
+                    << name(dtype) << ' ' << scales_names[i / dtype_count] << ' ' << clip;
+        }
+    }
+    QuantisationScheme ternary(Dtype::ternary);
+    ternary.rule.clip = 0.9;
+    std::vector<float> row{0.75F, 0.75F, 0.75F, 0.75F, 2.0F, 1.8F, 0.01F, -0.02F};
+    absorb_clip(ternary, {1, 8}, row);
+    round_to_codes(QuantisationScheme(Dtype::ternary), {1, 8}, row);
+    EXPECT_NEAR(row[0], 0.9 * 6.83 / 8.0, 1e-6);
+    EXPECT_EQ(row[5], row[0]);
+    EXPECT_EQ(row[6], 0.0F);
+}
+
+/// Neurons of which every third connection is disabled, and masters for them.
+Network neurons_in(std::string_view formats) {
+    std::string connections;
+    for (int i = 0; i < 40; ++i)
+        connections += (i == 0 ? "" : ", ") + std::string(R"({"source": )") + std::to_string(i) +
+                       R"(, "target": 0, "enabled": )" + (i % 3 == 0 ? "false}" : "true}");
+    return Network(test::blueprint_of(R"({"layers": [{"type": "neurons", "in": 40, "out": 1,
+        "neurons": [{"activation": "tanh"}], "connections": [)" +
+                                          connections + "], " + std::string(formats) + "}]}",
+                                      40, 1));
+}
+
+/// What they answer, in codes or as masters that the graph rounds.
+std::vector<double> answers(Backend& backend, const Network& network,
+                            const std::vector<float>& masters, bool as_masters) {
+    EvaluatedOperands own = evaluated_operands(network, masters, 1);
+    if (as_masters) own = {.weights = masters, .activations = own.activations, .packed = nullptr};
+    const auto tensor = [](ValueType type, const auto& values) {
+        return Tensor(type, Shape{std::ssize(values)},
+                      std::vector<double>(values.begin(), values.end()));
+    };
+    const std::vector<Tensor> values{
+        tensor(ValueType::real, own.weights), tensor(ValueType::integer, own.activations),
+        tensor(ValueType::boolean, network.enabled_flags()), test::some_rows({3, 40})};
+    Graph graph;
+    const NetworkOperands operands{
+        .weights = graph.input("weights", ValueType::real, values[0].shape),
+        .activations = graph.input("codes", ValueType::integer, values[1].shape),
+        .enabled = graph.input("enabled", ValueType::boolean, values[2].shape),
+        .masters = as_masters,
+        .packed = own.packed};
+    graph.output(network.apply(graph.input("x", ValueType::real, values[3].shape), operands));
+    return evaluate(backend, graph, 1, values).front().elements;
+}
+
+TEST(WeightFormats, NoScaleComesOfDisabledConnections) {
+    const auto backend = make_cpu_backend({});
+    for (std::size_t i = 0; i < dtype_count * scales_names.size(); ++i) {
+        const auto dtype = static_cast<Dtype>(i % dtype_count);
+        const auto scales = static_cast<Scales>(i / dtype_count);
+        if (scales != Scales::format && !takes_scales(dtype)) continue;
+        const std::string formats = R"("dtype": ")" + std::string(name(dtype)) +
+                                    R"(", "dtype_scales": ")" + std::string(name(scales)) + '"';
+        SCOPED_TRACE(formats);
+        const Network network = neurons_in(formats);
+        const auto masters_with = [&](float disabled) {
+            std::vector<float> masters = test::some_weights(network);
+            for (std::size_t j = 0; j < 40; j += 3) masters[j] = disabled;
+            return masters;
+        };
+        const std::vector<double> coded = answers(*backend, network, masters_with(0.0F), false);
+        const std::vector<double> rounded = answers(*backend, network, masters_with(0.0F), true);
+        EXPECT_EQ(answers(*backend, network, masters_with(-1000.0F), false), coded);
+        EXPECT_EQ(answers(*backend, network, masters_with(-1000.0F), true), rounded);
+        for (std::size_t j = 0; j < coded.size(); ++j) EXPECT_NEAR(rounded[j], coded[j], 1e-4);
+        if (row(dtype).group == ScaleGroup::none) continue;
+        EXPECT_EQ(evaluated_weights(network, masters_with(0.0F)),
+                  evaluated_weights(network, masters_with(-1000.0F)));
+    }
+    // A mean is one of those that are enabled.
+    const Network binary = neurons_in(R"("dtype": "binary")");
+    std::vector<float> masters(static_cast<std::size_t>(binary.weight_count()), 0.5F);
+    for (std::size_t j = 0; j < 40; j += 3) masters[j] = 9.0F;
+    EXPECT_EQ(evaluated_weights(binary, masters)[1], 0.5F);
 }
 
 TEST(WeightFormats, ScalesAreThoseOfTheNetworkOrTheLayer) {

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,6 +16,9 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/layers/any_layer.hpp"
+#include "cambrian/engine/layers/custom/typed_layer.hpp"
+#include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/tests/engine/train/trainer_support.hpp"
 
 // Which weights a training changes.
@@ -160,6 +166,103 @@ TEST(Trainer, AWeightThatOthersShareLearnsThoughItsSlotIsDisabled) {
                         end.begin() + range.offset);
         EXPECT_EQ(learnt, network.weight_name(i) != "slot.1.bias") << network.weight_name(i);
     }
+}
+
+/// A layer of a plug-in that adds its running statistics, and says in training that the first
+/// becomes 5 and the second 7: in their order, in the other, of the second alone, or not at all.
+struct Tally {
+    static constexpr std::string_view name = "tally";
+    static constexpr LayerText about{.summary = "a", .formula = "b", .source = "c"};
+
+    std::int64_t features = 0;
+    std::string says{};
+    static constexpr auto fields =
+        FieldTable{Field{"features", &Tally::features}, Field{"says", &Tally::says}};
+
+    static Tally example() { return {.features = 2}; }
+    static std::optional<Tally> fitted(const Shape&, const Shape&) { return std::nullopt; }
+    void resolve(const Shape& input) { resolve_width(name, "features", features, input); }
+    Shape output_shape(const Shape& input) const { return input; }
+    std::vector<ParameterSpec> parameters() const {
+        const Shape shape{features};
+        return {{.name = "five", .shape = shape, .initial = Initial::zeros, .buffer = true},
+                {.name = "gain", .shape = shape, .initial = Initial::ones},
+                {.name = "seven", .shape = shape, .initial = Initial::zeros, .buffer = true}};
+    }
+    Var build(Var x, const LayerOperands& operands) const {
+        const auto& parameters = operands.parameters;
+        const auto update = [&](std::size_t which, double value) {
+            if (operands.training != nullptr)
+                operands.training->update(parameters[which], filled(*x.graph, {features}, value));
+        };
+        if (says == "in order") update(0, 5.0);
+        if (says != "none") update(2, 7.0);
+        if (says == "other order") update(0, 5.0);
+        return x * parameters[1] + (parameters[0] + parameters[2]) * 0.01;
+    }
+    bool operator==(const Tally&) const = default;
+};
+
+/// One with a state, whose statistic no step updates.
+struct Keeper : Tally {
+    static constexpr std::string_view name = "keeper";
+    static constexpr auto fields = FieldTable{};
+    static Keeper example() { return {}; }
+    static std::optional<Keeper> fitted(const Shape&, const Shape&) { return std::nullopt; }
+    std::vector<StateSpec> state() const { return {{.name = "h", .shape = {features}}}; }
+    StepResult step(Var x, std::span<const Var> state, const LayerOperands& operands) const {
+        const auto& parameters = operands.parameters;
+        const Var h = state[0] * 0.5 + x * parameters[1] + parameters[0] + parameters[2];
+        return {.output = h, .state = {h}};
+    }
+    bool operator==(const Keeper&) const = default;
+};
+
+/// What a training makes of a parameter of the first slot, element 0.
+float trained_value(const nlohmann::json& layer, const std::string& parameter, bool in_time,
+                    const nlohmann::json& method) {
+    DataSet data = data_of({{"type", "sine"}, {"rows", 8}}, MeanSquaredError{});
+    data.train.inputs = Tensor(ValueType::real, in_time ? Shape{4, 3, 2} : Shape{4, 2});
+    data.train.targets = Tensor(ValueType::real, in_time ? Shape{4, 3, 1} : Shape{4, 1});
+    std::ranges::fill(data.train.inputs.elements, 0.5);
+    std::ranges::fill(data.train.targets.elements, 1.0);
+    data.outputs = 1;
+    const Network network = network_of({layer, {{"type", "dense"}}}, data);
+    const auto backend = make_cpu_backend({.threads = 1});
+    TrainingSettings settings{.epochs = 2, .batch = 2, .optimizer = Sgd{}, .learning_rates = {0.1}};
+    if (method == "targets") settings.method = TrainingMethod::target_propagation;
+    Trainer trainer(*backend, network, data, settings);
+    trainer.run();
+    for (const WeightRange& range : network.weights())
+        if (range.slot == 0 && range.parameter.name == parameter)
+            return trainer.weights(0)[static_cast<std::size_t>(range.offset)];
+    return -1.0F;
+}
+
+TEST(Trainer, RunningStatisticsOfAPluginBecomeWhatItsLayerSays) {
+    add_layer_type({"tally", {7, 8}, std::make_shared<TypedLayer<Tally>>(Tally{})});
+    for (const char* method : {"gradient", "targets"}) {
+        const auto value = [&](const char* says, const char* parameter) {
+            return trained_value({{"type", "tally"}, {"says", says}}, parameter, false, method);
+        };
+        for (const char* says : {"in order", "other order"}) {
+            EXPECT_EQ(value(says, "five"), 5.0F) << says << method;
+            EXPECT_EQ(value(says, "seven"), 7.0F) << says << method;
+            EXPECT_NE(value(says, "gain"), 1.0F) << says << method;
+        }
+        // What it does not say stays as it was, and is never trained.
+        EXPECT_EQ(value("second", "five"), 0.0F) << method;
+        EXPECT_EQ(value("second", "seven"), 7.0F) << method;
+        EXPECT_EQ(value("none", "five"), 0.0F) << method;
+        EXPECT_EQ(value("none", "seven"), 0.0F) << method;
+        EXPECT_NE(value("none", "gain"), 1.0F) << method;
+    }
+}
+
+TEST(Trainer, RunningStatisticsThatNoStepUpdatesStay) {
+    add_layer_type({"tally", {7, 8}, std::make_shared<TypedLayer<Keeper>>(Keeper{})});
+    EXPECT_EQ(trained_value({{"type", "keeper"}}, "five", true, "gradient"), 0.0F);
+    EXPECT_NE(trained_value({{"type", "keeper"}}, "gain", true, "gradient"), 1.0F);
 }
 
 }  // namespace
