@@ -1,6 +1,7 @@
 #include "cambrian/evolve/evaluation/calibration.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "cambrian/engine/network/weight_formats.hpp"
@@ -21,12 +22,18 @@ void for_each_encoded(const Network& network, Visit visit) {
             visit(network.weight_name(i), *range);
 }
 
-/// The network with one tensor clipped and rounded.
+/// The network with one tensor clipped, but for weights that compute nothing.
 Genome with_clip(const Genome& genome, const EncodedRange& range, double clip) {
     Genome result = genome;
     QuantisationScheme scheme = range.scheme();
     scheme.rule.clip = clip;
-    round_to_codes(scheme, range.extents, part_of(result.weights, range));
+    const std::span<float> own = part_of(result.weights, range);
+    range.leave_out_disabled(own);
+    absorb_clip(scheme, range.extents, own);
+    for (const std::int64_t number : range.disabled) {
+        const auto at = static_cast<std::size_t>(number);
+        own[at] = genome.weights[static_cast<std::size_t>(range.offset) + at];
+    }
     return result;
 }
 
@@ -38,6 +45,10 @@ std::vector<TensorError> tensor_errors(const Genome& genome) {
     std::vector<float> stored = evaluated_weights(network, masters);
     std::vector<TensorError> result;
     for_each_encoded(network, [&](std::string name, const EncodedRange& range) {
+        // Of no effect: as errors they are left out.
+        for (const std::int64_t number : range.disabled)
+            stored[static_cast<std::size_t>(range.offset + number)] =
+                std::numeric_limits<float>::quiet_NaN();
         result.push_back(
             {.name = std::move(name),
              .dtype = range.dtype,
@@ -57,7 +68,7 @@ CalibratedNetwork calibrated(Evaluator& evaluator, Genome genome, const Evaluati
     CalibratedNetwork result{.genome = std::move(genome), .clips = {}};
     const Network network(result.genome.blueprint);
     for_each_encoded(network, [&](std::string name, const EncodedRange& range) {
-        // The masters as they are come first: no choice is worse than none.
+        // The masters as they are, which no clip is, come first: no choice is worse than none.
         std::vector<Genome> candidates{result.genome};
         // What rounds without a scale has nothing to clip.
         if (row(range.dtype).group != ScaleGroup::none)

@@ -26,8 +26,8 @@ struct TensorError {
 [[nodiscard]] Genome with_formats(Genome genome, const LayerFormats& formats);
 
 /// The clips that calibration tries, shares of the range of each group of a tensor.
-inline constexpr std::array<double, 11> calibration_clips{1.0, 0.95, 0.9, 0.85, 0.8, 0.75,
-                                                          0.7, 0.65, 0.6, 0.5,  0.4};
+inline constexpr std::array<double, 10> calibration_clips{0.95, 0.9,  0.85, 0.8, 0.75,
+                                                          0.7,  0.65, 0.6,  0.5, 0.4};
 
 /// The clip chosen for a tensor.
 struct ChosenClip {
@@ -40,11 +40,10 @@ struct CalibratedNetwork {
     std::vector<ChosenClip> clips;
 };
 /// Chooses for one tensor after the other, in the order of the weights, the clip with which the
-/// network in its formats is fittest on a round of its task, or none where no clip is better. The
-/// masters become the numbers that the codes with that clip stand for, so that no file holds a
-/// clip: rounding them finds the same codes again (to a unit in the last place of their scale; with
-/// ternary and q4_0 it may find others), and it is as rounded again that they are compared. Later
-/// tensors see what was chosen for earlier ones. Fitness never falls on that round.
+/// network in its formats is fittest on a round of its task, or none where no clip is better, which
+/// leaves its masters as they are. Others absorb the clip (absorb_clip()), so that no file holds
+/// one: they are compared as any evaluation rounds them. Later tensors see what was chosen for
+/// earlier ones. Fitness never falls on that round.
 [[nodiscard]] CalibratedNetwork calibrated(Evaluator& evaluator, Genome genome,
                                            const EvaluationRound& round);
 

@@ -8,6 +8,8 @@
 #include "cambrian/evolve/evaluation/host_population.hpp"
 #include "cambrian/evolve/evaluation/inference.hpp"
 #include "cambrian/evolve/tasks/environment.hpp"
+#include "cambrian/evolve/tasks/task_guard.hpp"
+#include "cambrian/evolve/tasks/task_tensors.hpp"
 #include "cambrian/evolve/tasks/visible_task.hpp"
 
 namespace cambrian::evolve {
@@ -56,9 +58,11 @@ Recording record(const EpisodeSetting& setting, const Genome& genome, const Eval
     Inference pass;
     const NetworkOperands operands = pass.add(network, genome);
     const std::vector<Var> draws =
-        pass.add("draws", task.draws(round.phase, setting.seed, round.round));
-    const RolloutRecord episodes =
-        record_rollout(task, {pass.graph, network, operands, {}, draws}, round.phase, max_steps);
+        pass.add("draws", draws_of(task, round.phase, setting.seed, round.round));
+    const RolloutRecord episodes = guarded_call(task, [&] {
+        return record_rollout(task, {pass.graph, network, operands, {}, draws}, round.phase,
+                              max_steps);
+    });
     pass.graph.output(episodes.scores);
     pass.graph.output(episodes.steps);
     for (const Var state : episodes.start) pass.graph.output(state);
@@ -96,7 +100,7 @@ bool draws_itself(const Environment& environment) {
 
 bool is_visible(const Task& task) {
     const Environment* environment = environment_of(task);
-    return environment != nullptr ? draws_itself(*environment)
+    return environment != nullptr ? guarded_call(task, [&] { return draws_itself(*environment); })
                                   : dynamic_cast<const VisibleTask*>(&task.inner()) != nullptr;
 }
 
@@ -109,7 +113,9 @@ std::optional<DrawnEpisode> best_episode(const EpisodeSetting& setting, const Ge
         const std::array<const Individual*, 1> one{&individual};
         PopulationRunner runner(setting.backend, setting.family);
         HostPopulation population(setting.backend, runner, task.signature(), one, {});
-        return visible->play(population, {round.phase, setting.seed, round.round}, max_steps);
+        return guarded_call(task, [&] {
+            return visible->play(population, {round.phase, setting.seed, round.round}, max_steps);
+        });
     }
     const Recording recording = record(setting, genome, round, max_steps);
     std::vector<double> scores = evaluated_scores(setting, genome, round);
@@ -124,7 +130,8 @@ std::optional<DrawnEpisode> best_episode(const EpisodeSetting& setting, const Ge
                          .drawn_score = recording.scores()[place]};
     const std::int64_t last = std::min(episode.steps, recording.recorded());
     for (std::int64_t step = 0; step <= last; ++step)
-        if (auto picture = environment_of(task)->picture(recording.state(best, step)))
+        if (auto picture = guarded_call(
+                task, [&] { return environment_of(task)->picture(recording.state(best, step)); }))
             episode.pictures.push_back(std::move(*picture));
     return episode;
 }

@@ -11,59 +11,10 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/evaluation/host_population.hpp"
 #include "cambrian/evolve/evaluation/population_runner.hpp"
+#include "cambrian/evolve/tasks/task_tensors.hpp"
 
 namespace cambrian::evolve {
 namespace {
-
-/// Tensors that all individuals share, on the backend.
-class SharedTensors {
-  public:
-    void upload(Backend& backend, std::span<const Tensor> tensors) {
-        const bool fits =
-            std::ranges::equal(tensors, infos_, [](const Tensor& tensor, const ValueInfo& info) {
-                return tensor.type == info.type && tensor.shape == info.shape;
-            });
-        if (!fits) allocate(backend, tensors);
-        for (std::size_t i = 0; i < tensors.size(); ++i) {
-            const std::vector<double>& elements = tensors[i].elements;
-            if (tensors[i].type == ValueType::real) {
-                backend.upload(*buffers_[i], 0, std::span<const double>(elements));
-            } else {
-                const std::vector<std::int32_t> words(elements.begin(), elements.end());
-                backend.upload(*buffers_[i], 0, std::span<const std::int32_t>(words));
-            }
-        }
-    }
-
-    [[nodiscard]] std::vector<Var> inputs(Graph& graph, std::string_view name) const {
-        std::vector<Var> result;
-        for (const ValueInfo& info : infos_)
-            result.push_back(
-                graph.input(fmt::format("{}.{}", name, result.size()), info.type, info.shape));
-        return result;
-    }
-    void bind(std::vector<Binding>& bindings) const {
-        for (const auto& buffer : buffers_) bindings.push_back({buffer.get(), 0});
-    }
-
-  private:
-    void allocate(Backend& backend, std::span<const Tensor> tensors) {
-        CAMBRIAN_ASSERT(buffers_.empty());
-        // Kept only when all fit: after a failure the next call starts afresh.
-        std::vector<ValueInfo> infos;
-        std::vector<std::unique_ptr<Buffer>> buffers;
-        for (const Tensor& tensor : tensors) {
-            infos.push_back({.type = tensor.type, .shape = tensor.shape});
-            buffers.push_back(
-                backend.allocate(tensor.type, std::max<std::int64_t>(1, tensor.shape.elements())));
-        }
-        infos_ = std::move(infos);
-        buffers_ = std::move(buffers);
-    }
-
-    std::vector<ValueInfo> infos_;
-    std::vector<std::unique_ptr<Buffer>> buffers_;
-};
 
 struct PhaseInputs {
     bool has_data = false;
@@ -72,38 +23,60 @@ struct PhaseInputs {
     SharedTensors draws;
 };
 
-/// Where the outputs of an objective graph are.
+/// Where the outputs of an objective graph are: the same for every network in a phase.
 struct Layout {
     bool env_steps = false;
-    bool per_sample = false;
+    std::optional<std::int64_t> samples{};  ///< Elements of per_sample.
+    bool operator==(const Layout&) const = default;
 };
 
 /// Throws ConfigError for an output of a task's graph that is no such number.
-void require_output(const Task& task, const char* what, const Var& value, ValueType type,
-                    int rank) {
-    if (value.graph != nullptr && value.info().type == type && value.rank() == rank) return;
-    const std::string given = value.graph == nullptr ? "nothing"
-                                                     : fmt::format("{} {}", name(value.info().type),
-                                                                   value.shape().text());
+void require_output(const Task& task, const Graph& graph, const char* what, const Var& value,
+                    ValueType type, int rank) {
+    const bool ours = value.graph == &graph;
+    if (ours && value.info().type == type && value.rank() == rank) return;
+    const std::string given =
+        ours ? fmt::format("{} {}", name(value.info().type), value.shape().text())
+        : value.graph == nullptr ? "nothing"
+                                 : "a value of another graph";
     throw ConfigError(
         fmt::format("task {} gives {} as its {} (it is {} of rank {}, for one network) mend its "
                     "build()",
                     task.type(), given, what, name(type), rank));
 }
 
+std::string text_of(const Layout& layout) {
+    return fmt::format(
+        "{} env_steps and {}", layout.env_steps ? "with" : "without",
+        layout.samples ? fmt::format("{} per_sample", *layout.samples) : "no per_sample");
+}
+
+/// @param known of the networks before; nothing before the first.
 std::vector<Var> build_objective(const Task& task, Phase phase, const ObjectiveContext& context,
-                                 Layout& layout) {
+                                 std::optional<Layout>& known) {
     const Objective objective = task.build(context, phase);
-    require_output(task, "fitness", objective.fitness, ValueType::real, 0);
-    if (objective.env_steps)
-        require_output(task, "env_steps", *objective.env_steps, ValueType::integer, 0);
-    if (objective.per_sample)
-        require_output(task, "per_sample", *objective.per_sample, ValueType::real, 1);
+    const auto require = [&](const char* what, const Var& value, ValueType type, int rank) {
+        require_output(task, context.graph, what, value, type, rank);
+    };
+    require("fitness", objective.fitness, ValueType::real, 0);
     std::vector<Var> outputs{objective.fitness};
-    layout = {.env_steps = objective.env_steps.has_value(),
-              .per_sample = objective.per_sample.has_value()};
-    if (objective.env_steps) outputs.push_back(*objective.env_steps);
-    if (objective.per_sample) outputs.push_back(*objective.per_sample);
+    Layout layout;
+    if (objective.env_steps) {
+        require("env_steps", *objective.env_steps, ValueType::integer, 0);
+        outputs.push_back(*objective.env_steps);
+        layout.env_steps = true;
+    }
+    if (objective.per_sample) {
+        require("per_sample", *objective.per_sample, ValueType::real, 1);
+        outputs.push_back(*objective.per_sample);
+        layout.samples = objective.per_sample->shape().elements();
+    }
+    if (known && *known != layout)
+        throw ConfigError(fmt::format(
+            "task {} gives results {} for one network, {} for another (all networks have the same "
+            "ones) mend its build()",
+            task.type(), text_of(*known), text_of(layout)));
+    known = layout;
     return outputs;
 }
 
@@ -117,11 +90,19 @@ void judge(Evaluation& evaluation, double fitness) {
     }
 }
 
-Evaluation evaluation_from(const std::vector<PopulationOutput>& outputs, const Layout& layout,
-                           std::size_t index, bool wants_samples) {
+Evaluation evaluation_from(const Task& task, const std::vector<PopulationOutput>& outputs,
+                           const Layout& layout, std::size_t index, bool wants_samples) {
     Evaluation result;
-    if (layout.env_steps) result.env_steps = static_cast<std::uint64_t>(outputs[1].integers[index]);
-    if (layout.per_sample && wants_samples) {
+    if (layout.env_steps) {
+        const std::int32_t steps = outputs[1].integers[index];
+        if (steps < 0)
+            throw ConfigError(fmt::format(
+                "task {} gives {} as the env_steps of a network (no less than 0 were taken) mend "
+                "its build()",
+                task.type(), steps));
+        result.env_steps = static_cast<std::uint64_t>(steps);
+    }
+    if (layout.samples && wants_samples) {
         const PopulationOutput& samples = outputs.back();
         const auto width = static_cast<std::size_t>(samples.elements);
         const auto first = samples.reals.begin() + static_cast<std::ptrdiff_t>(index * width);
@@ -131,15 +112,16 @@ Evaluation evaluation_from(const std::vector<PopulationOutput>& outputs, const L
     return result;
 }
 
-void read_evaluations(const std::vector<PopulationOutput>& outputs, const Layout& layout,
-                      bool samples, ThreadPool& threads, std::span<Evaluation> evaluations) {
+void read_evaluations(const Task& task, const std::vector<PopulationOutput>& outputs,
+                      const Layout& layout, bool samples, ThreadPool& threads,
+                      std::span<Evaluation> evaluations) {
     constexpr std::size_t at_once = 256;
     const std::size_t count = evaluations.size();
     const std::size_t parts = (count + at_once - 1) / at_once;
     threads.for_each(static_cast<std::int64_t>(parts), [&](std::int64_t part, int) {
         const std::size_t first = static_cast<std::size_t>(part) * at_once;
         for (std::size_t i = first; i < std::min(first + at_once, count); ++i)
-            evaluations[i] = evaluation_from(outputs, layout, i, samples);
+            evaluations[i] = evaluation_from(task, outputs, layout, i, samples);
     });
 }
 
@@ -168,7 +150,7 @@ struct Evaluator::State {
     std::uint64_t seed;
     PopulationRunner runner;
     std::array<PhaseInputs, phase_count> phases;
-    std::array<Layout, phase_count> layouts;
+    std::array<std::optional<Layout>, phase_count> layouts;
     struct Started {
         Phase phase = Phase::train;
         std::size_t individuals = 0;
@@ -180,11 +162,11 @@ struct Evaluator::State {
 
 PhaseInputs& Evaluator::State::prepare(const EvaluationRound& round) {
     PhaseInputs& inputs = phases[static_cast<std::size_t>(round.phase)];
-    if (!inputs.has_data) inputs.data.upload(backend, task.data(round.phase));
+    if (!inputs.has_data) inputs.data.upload(backend, task, "data", data_of(task, round.phase));
     inputs.has_data = true;
     if (inputs.round == round.round) return inputs;
     inputs.round.reset();  // An upload that fails leaves the draws of no round.
-    inputs.draws.upload(backend, task.draws(round.phase, seed, round.round));
+    inputs.draws.upload(backend, task, "draws", draws_of(task, round.phase, seed, round.round));
     inputs.round = round.round;
     return inputs;
 }
@@ -196,7 +178,7 @@ void Evaluator::State::start(std::size_t flight, std::size_t of,
     std::vector<Binding> shared;
     inputs.data.bind(shared);
     inputs.draws.bind(shared);
-    Layout& layout = layouts[static_cast<std::size_t>(round.phase)];
+    std::optional<Layout>& layout = layouts[static_cast<std::size_t>(round.phase)];
     const auto build = [&](Graph& graph, const ForwardModel& network,
                            const NetworkOperands& operands) {
         const std::vector<Var> data = inputs.data.inputs(graph, "data");
@@ -220,8 +202,11 @@ void Evaluator::State::start(std::size_t flight, std::size_t of,
 void Evaluator::State::finish(std::size_t flight, std::span<Evaluation> evaluations) {
     const Started& of = started.at(flight);
     CAMBRIAN_EXPECT(evaluations.size() == of.individuals);
-    read_evaluations(runner.finish(flight), layouts[static_cast<std::size_t>(of.phase)], of.samples,
-                     runner.threads(), evaluations);
+    const auto& outputs = runner.finish(flight);
+    if (evaluations.empty()) return;
+    const std::optional<Layout>& layout = layouts[static_cast<std::size_t>(of.phase)];
+    CAMBRIAN_ASSERT(layout);
+    read_evaluations(task, outputs, *layout, of.samples, runner.threads(), evaluations);
 }
 
 std::vector<Evaluation> Evaluator::State::on_host(std::span<const Individual* const> individuals,
@@ -229,7 +214,11 @@ std::vector<Evaluation> Evaluator::State::on_host(std::span<const Individual* co
                                                   std::span<const BirthId> origins) {
     HostPopulation population(backend, runner, task.signature(), individuals, origins);
     const std::vector<double> fitness = task.evaluate(population, round.phase, seed, round.round);
-    CAMBRIAN_ASSERT(fitness.size() == individuals.size());
+    if (fitness.size() != individuals.size())
+        throw ConfigError(fmt::format(
+            "task {} returned {} fitness values (the population has {} networks) return one for "
+            "each network, in their order, from its evaluate()",
+            task.type(), fitness.size(), individuals.size()));
     std::vector<Evaluation> result(individuals.size());
     for (std::size_t i = 0; i < result.size(); ++i) {
         judge(result[i], fitness[i]);

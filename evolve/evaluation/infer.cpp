@@ -7,6 +7,7 @@
 #include "cambrian/evolve/evaluation/evaluator.hpp"
 #include "cambrian/evolve/evaluation/host_population.hpp"
 #include "cambrian/evolve/evaluation/inference.hpp"
+#include "cambrian/evolve/tasks/task_tensors.hpp"
 
 namespace cambrian::evolve {
 namespace {
@@ -81,11 +82,17 @@ std::optional<double> accuracy(Backend& backend, const Task& task, const Genome&
     const Network network(genome.blueprint);
     Inference pass;
     const NetworkOperands operands = pass.add(network, genome);
-    const std::vector<Var> data = pass.add("data", task.data(round.phase));
-    const std::vector<Var> draws = pass.add("draws", task.draws(round.phase, seed, round.round));
+    const std::vector<Var> data = pass.add("data", data_of(task, round.phase));
+    const std::vector<Var> draws =
+        pass.add("draws", draws_of(task, round.phase, seed, round.round));
     const Objective objective =
         task.build({pass.graph, network, operands, data, draws}, round.phase);
     if (!objective.accuracy) return std::nullopt;
+    if (objective.accuracy->graph != &pass.graph || objective.accuracy->rank() != 0)
+        throw ConfigError(fmt::format(
+            "task {} gives no number of a network as its accuracy (it is real of rank 0) mend its "
+            "build()",
+            task.type()));
     pass.graph.output(*objective.accuracy);
     return cambrian::evaluate(backend, pass.graph, 1, pass.values)[0].elements[0];
 }

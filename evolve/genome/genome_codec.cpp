@@ -57,8 +57,7 @@ void read(ArchiveReader& reader, std::vector<Gene>& genes) {
 }
 
 void read(ArchiveReader& reader, std::vector<NeuronGenes>& layers) {
-    layers.resize(reader.read_count(min_layer_bytes));
-    for (NeuronGenes& genes : layers) {
+    reader.read_list(layers, min_layer_bytes, [&](NeuronGenes& genes) {
         std::uint32_t slot = 0;
         reader.read(slot);
         if (slot > static_cast<std::uint32_t>(largest_grid)) {
@@ -67,7 +66,7 @@ void read(ArchiveReader& reader, std::vector<NeuronGenes>& layers) {
         genes.slot = static_cast<int>(slot);
         read(reader, genes.neurons);
         read(reader, genes.connections);
-    }
+    });
 }
 
 void write(ArchiveWriter& writer, const Genome& genome, std::span<const float> weights) {

@@ -49,8 +49,8 @@ void write_additions(ArchiveWriter& writer, const Preparation& preparation) {
 }
 
 void read_additions(ArchiveReader& reader, Preparation& preparation) {
-    preparation.labels.resize(reader.read_count(smallest_label));
-    for (std::string& label : preparation.labels) reader.read(label);
+    reader.read_list(preparation.labels, smallest_label,
+                     [&](std::string& label) { reader.read(label); });
     reader.read(preparation.ahead.emplace());
     std::uint8_t missing = 0;
     reader.read(missing);
@@ -118,18 +118,16 @@ Preparation decode_preparation(std::span<const std::byte> bytes, std::string_vie
     ArchiveReader reader(bytes, std::string(source));
     const std::uint32_t found = reader.read_format("preparation", first_format, preparation_format);
     Preparation preparation;
-    preparation.inputs.resize(reader.read_count(smallest_input));
-    for (PreparedInput& input : preparation.inputs) {
+    reader.read_list(preparation.inputs, smallest_input, [&](PreparedInput& input) {
         reader.read(input.column);
         read(reader, input.scaling);
         reader.read(input.factor);
-    }
-    preparation.outputs.resize(reader.read_count(smallest_output));
-    for (PreparedOutput& output : preparation.outputs) {
+    });
+    reader.read_list(preparation.outputs, smallest_output, [&](PreparedOutput& output) {
         reader.read(output.name);
         read(reader, output.scaling);
         reader.read(output.current);
-    }
+    });
     reader.read(preparation.classes);
     reader.read(preparation.sequence_rows);
     if (found > first_format) read_additions(reader, preparation);

@@ -3,11 +3,12 @@
 #include <utility>
 
 #include "cambrian/evolve/plugins/guarded.hpp"
+#include "cambrian/evolve/tasks/task_guard.hpp"
 
 namespace cambrian::evolve {
 namespace {
 
-class GuardedTask final : public Task {
+class GuardedTask final : public Task, public TaskGuard {
     template <class F>
     auto call(const F& f) const {
         return guarded_part(part_, f);
@@ -69,6 +70,7 @@ class GuardedTask final : public Task {
         return call([&] { return task_->notes(); });
     }
     [[nodiscard]] const Task& inner() const override { return *task_; }
+    void call(const std::function<void()>& code) const override { guarded_part(part_, code); }
 
   private:
     /// A task that this one makes, or null.

@@ -59,8 +59,9 @@ class Plugin {
 
 /// How objects lie in memory, and what calls them: plug-in and program must agree to the letter.
 struct PluginInterface {
-    /// Of this header; 6: parameters hold the rules of their layers (ParameterSpec::rules).
-    std::uint32_t number = 6;
+    /// Of this header; 7: parameters name disabled connections (ParameterSpec::disabled), updates
+    /// of running statistics their weights (BufferUpdate::range).
+    std::uint32_t number = 7;
     std::uint32_t version =
         CAMBRIAN_VERSION_MAJOR * 1000000 + CAMBRIAN_VERSION_MINOR * 1000 + CAMBRIAN_VERSION_PATCH;
     std::uint32_t compiler = __GXX_ABI_VERSION;

@@ -140,10 +140,9 @@ Safetensors to_inference(const NetworkFile& file) {
         if (!range) return;
         content.tensors.erase(name);
         put_codes(content, name,
-                  quantise(range->scheme(), range->extents,
-                           std::span(file.genome.weights)
-                               .subspan(static_cast<std::size_t>(weights.offset),
-                                        static_cast<std::size_t>(weights.count))));
+                  range->quantised(std::span(file.genome.weights)
+                                       .subspan(static_cast<std::size_t>(weights.offset),
+                                                static_cast<std::size_t>(weights.count))));
     });
     content.metadata.emplace(weights_key, codes_value);
     return content;

@@ -11,6 +11,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/engine/network/network_text.hpp"
 
 namespace cambrian::distributed {
 namespace {
@@ -144,7 +145,7 @@ void read_key(const Metadata& metadata, std::string_view key, std::string_view s
     if (found == metadata.end()) return;
     std::string why;
     try {
-        read(json_text::parse(found->second));
+        read(json_text::parse(found->second, network_text_limits));
         return;
     } catch (const nlohmann::json::exception&) {
         why = "a value is missing, or of another kind than it should be";

@@ -9,6 +9,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/io/listed_shapes.hpp"
+#include "cambrian/engine/network/network_text.hpp"
 
 namespace cambrian::distributed {
 namespace {
@@ -91,6 +92,8 @@ Safetensors to_safetensors(const NetworkFile& file, StoredType type) {
         content.tensors.emplace(network.weight_name(i), StoredTensor::of(tensor, type));
     }
     content.metadata = metadata_of(file);
+    for (const auto& [key, text] : content.metadata)
+        check_network_text(text, fmt::format("\"{}\" of the metadata", key));
     return content;
 }
 

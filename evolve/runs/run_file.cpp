@@ -31,26 +31,6 @@ namespace {
                                        : "check the disk and its permissions"));
 }
 
-/// Adds the first bytes of a file; false when it has fewer.
-bool add_prefix(RunningHash& hash, int file, std::uint64_t length) {
-    std::array<std::byte, std::size_t{1} << 16U> block;
-    std::uint64_t done = 0;
-    while (done < length) {
-        const auto wanted = std::min<std::uint64_t>(block.size(), length - done);
-        const ssize_t count =
-            ::pread(file, block.data(), static_cast<std::size_t>(wanted), static_cast<off_t>(done));
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            return false;
-        }
-        hash.add(std::span(block).first(static_cast<std::size_t>(count)));
-        done += static_cast<std::uint64_t>(count);
-    }
-    return true;
-}
-
 /// Writes a file that was just opened and closes it. 0, or the error number.
 int write_and_close(int file, std::string_view text) {
     const int error = write_all(file, std::as_bytes(std::span(text)));
@@ -160,19 +140,49 @@ std::uint64_t whole_lines(const std::filesystem::path& path, std::uint64_t lengt
     return whole;
 }
 
+bool FilePrefix::read(int file, std::uint64_t length) {
+    if (length < length_) {
+        hash_->reset();
+        length_ = 0;
+    }
+    std::array<std::byte, std::size_t{1} << 16U> block;
+    while (length_ < length) {
+        const auto wanted = std::min<std::uint64_t>(block.size(), length - length_);
+        const ssize_t count = ::pread(file, block.data(), static_cast<std::size_t>(wanted),
+                                      static_cast<off_t>(length_));
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            return false;
+        }
+        add(std::span(block).first(static_cast<std::size_t>(count)));
+    }
+    return true;
+}
+
+void FilePrefix::add(std::span<const std::byte> bytes) {
+    hash_->add(bytes);
+    length_ += bytes.size();
+}
+
 bool unchanged(const std::filesystem::path& path, std::uint64_t length, const Hash128& checksum,
-               Content content) {
+               Content content, FilePrefix& known) {
     if (length == 0) {
         return true;
     }
     const int file = open_own_file(path, O_RDONLY);
     char last = '\0';
-    RunningHash hash;
     const bool whole = ::pread(file, &last, 1, static_cast<off_t>(length - 1)) == 1 &&
-                       (content == Content::blocks || last == '\n') &&
-                       add_prefix(hash, file, length);
+                       (content == Content::blocks || last == '\n') && known.read(file, length);
     ::close(file);
-    return whole && hash.hash() == checksum;
+    return whole && known.checksum() == checksum;
+}
+
+bool unchanged(const std::filesystem::path& path, std::uint64_t length, const Hash128& checksum,
+               Content content) {
+    FilePrefix nothing;
+    return unchanged(path, length, checksum, content, nothing);
 }
 
 std::string changed_text(const std::filesystem::path& path) {
@@ -183,16 +193,17 @@ std::string changed_text(const std::filesystem::path& path) {
         path.string());
 }
 
-AppendFile::AppendFile(std::filesystem::path path, std::uint64_t length)
-    : path_(std::move(path)), file_(open_own_file(path_, O_RDWR | O_CREAT)) {
+AppendFile::AppendFile(std::filesystem::path path, std::uint64_t length, FilePrefix known)
+    : path_(std::move(path)),
+      file_(open_own_file(path_, O_RDWR | O_CREAT)),
+      written_(std::move(known)) {
     try {
-        if (!add_prefix(hash_, file_, length)) {
+        if (!written_.read(file_, length)) {
             throw InputError(
                 fmt::format("{} is shorter than its checkpoint says (its end was lost) use "
                             "an older checkpoint or start in another directory",
                             path_.string()));
         }
-        length_ = length;
         cut(length);
     } catch (...) {
         ::close(file_);
@@ -209,11 +220,8 @@ void AppendFile::cut(std::uint64_t length) {
     if (::ftruncate(file_, end) != 0 || ::lseek(file_, end, SEEK_SET) != end) {
         refuse(path_, "cut to its checkpoint");
     }
-    if (length != std::exchange(length_, length)) {
-        hash_.reset();
-        if (!add_prefix(hash_, file_, length)) {
-            refuse(path_, "read");
-        }
+    if (!written_.read(file_, length)) {
+        refuse(path_, "read");
     }
 }
 
@@ -222,8 +230,7 @@ void AppendFile::flush() {
     if (const int error = write_all(file_, bytes); error != 0) {
         refuse(path_, "written", error);
     }
-    hash_.add(bytes);
-    length_ += pending_.size();
+    written_.add(bytes);
     pending_.clear();
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,13 +29,31 @@ namespace cambrian::distributed {
 /// Throws InputError when the disk refuses that, too, and for a symbolic link.
 void replace_text(const std::filesystem::path& path, std::string_view text);
 
+/// The checksum of the first bytes of a file that only grows. More of them are read on from where
+/// the last look ended, so that several looks at one file read it once.
+class FilePrefix {
+  public:
+    /// Bytes so far.
+    [[nodiscard]] std::uint64_t length() const { return length_; }
+    [[nodiscard]] Hash128 checksum() const { return hash_->hash(); }
+    /// Reads on, or anew, until it has `length` bytes; false where the file has fewer.
+    [[nodiscard]] bool read(int file, std::uint64_t length);
+    /// Bytes that come next in the file.
+    void add(std::span<const std::byte> bytes);
+
+  private:
+    std::unique_ptr<RunningHash> hash_ = std::make_unique<RunningHash>();
+    std::uint64_t length_ = 0;
+};
+
 /// A file that only grows: what comes is collected, written once a generation, synced at
 /// checkpoints.
 class AppendFile {
   public:
     /// Opens or creates it and cuts it to `length` bytes. Throws InputError when it is shorter or
     /// the disk refuses.
-    AppendFile(std::filesystem::path path, std::uint64_t length);
+    /// @param known what was read of it already.
+    AppendFile(std::filesystem::path path, std::uint64_t length, FilePrefix known = {});
     ~AppendFile();
     AppendFile(const AppendFile&) = delete;
     AppendFile& operator=(const AppendFile&) = delete;
@@ -48,16 +67,15 @@ class AppendFile {
     /// Drops what was written beyond `length` bytes.
     void cut(std::uint64_t length);
     /// Bytes written so far.
-    [[nodiscard]] std::uint64_t length() const { return length_; }
+    [[nodiscard]] std::uint64_t length() const { return written_.length(); }
     /// Of the bytes written so far.
-    [[nodiscard]] Hash128 checksum() const { return hash_.hash(); }
+    [[nodiscard]] Hash128 checksum() const { return written_.checksum(); }
 
   private:
     std::filesystem::path path_;
     int file_ = -1;
-    std::uint64_t length_ = 0;
+    FilePrefix written_;
     std::string pending_;
-    RunningHash hash_;
 };
 
 /// Where to go on with a file that may have lost lines, since no result is in it: at `length`
@@ -71,6 +89,9 @@ enum class Content : std::uint8_t { lines, blocks };
 
 /// Whether the first `length` bytes of a file are whole lines, or blocks, with this checksum.
 /// Throws InputError when it cannot be read.
+/// @param known of looks before this one.
+[[nodiscard]] bool unchanged(const std::filesystem::path& path, std::uint64_t length,
+                             const Hash128& checksum, Content content, FilePrefix& known);
 [[nodiscard]] bool unchanged(const std::filesystem::path& path, std::uint64_t length,
                              const Hash128& checksum, Content content = Content::lines);
 

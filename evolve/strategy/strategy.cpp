@@ -7,6 +7,7 @@
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/engine/layers/custom/guarded.hpp"
 #include "cambrian/evolve/strategy/regulation.hpp"
 
 namespace cambrian::evolve {
@@ -101,7 +102,11 @@ std::unique_ptr<Strategy> StrategyRegistry::make(std::string_view type,
     }
     check(context.steady_state);
     check_complexity(context);
-    const Factory factory = context.complexity.on() ? regulated(found->second) : found->second;
+    const Factory own = [part = fmt::format("strategy \"{}\"", type),
+                         make = found->second](const StrategyContext& of) {
+        return made_by_factory(part, [&] { return make(of); });
+    };
+    const Factory factory = context.complexity.on() ? regulated(own) : own;
     std::unique_ptr<Strategy> made =
         context.islands.count == 1 ? factory(context) : make_islands(factory, context);
     const SteadyStateSettings& steady = context.steady_state;

@@ -1,12 +1,15 @@
 #include "cambrian/evolve/tasks/labelled_rows.hpp"
 
+#include "cambrian/evolve/tasks/task_guard.hpp"
+
 namespace cambrian::evolve {
 
 LabelledTask::~LabelledTask() = default;
 
 std::shared_ptr<const LabelledRows> labelled_rows(const Task& task, Phase phase) {
     const auto* const labelled = dynamic_cast<const LabelledTask*>(&task.inner());
-    return labelled == nullptr ? nullptr : labelled->labelled_rows(phase);
+    if (labelled == nullptr) return nullptr;
+    return guarded_call(task, [&] { return labelled->labelled_rows(phase); });
 }
 
 }  // namespace cambrian::evolve

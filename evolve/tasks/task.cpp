@@ -10,6 +10,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/engine/layers/custom/guarded.hpp"
 
 namespace cambrian::evolve {
 
@@ -49,9 +50,6 @@ Genome Population::genome(std::size_t) const {
         "use what they answer");
 }
 
-namespace {
-
-/// The first part of a network that remembers something between steps, in words.
 std::optional<std::string> first_state(const Blueprint& blueprint) {
     for (std::size_t slot = 0; slot < blueprint.slots.size(); ++slot)
         if (const auto& filled = blueprint.slots[slot]; filled && filled->layer.stateful())
@@ -63,8 +61,6 @@ std::optional<std::string> first_state(const Blueprint& blueprint) {
             return fmt::format("the backward link {} → {}", link.source, link.target);
     return std::nullopt;
 }
-
-}  // namespace
 
 void check_task_fits(const Task& task, const Blueprint& blueprint) {
     const TaskSignature signature = task.signature();
@@ -82,6 +78,20 @@ void check_task_fits(const Task& task, const Blueprint& blueprint) {
             "use stateless layers, forward links and mode chain, or give the task time, such as "
             "\"sequence_length\" of a table",
             *state, task.type()));
+}
+
+void check_preparation(const Task& task) {
+    const std::optional<Preparation> preparation = task.preparation();
+    if (!preparation) return;
+    const TaskSignature signature = task.signature();
+    Blueprint widths;
+    widths.input_features = signature.observations;
+    widths.output_features = signature.outputs;
+    if (const std::string fault = preparation_fault(*preparation, widths); !fault.empty())
+        throw ConfigError(
+            fmt::format("task {} cannot be used ({}: files of its networks could not be read) mend "
+                        "its preparation()",
+                        task.type(), fault));
 }
 
 namespace {
@@ -141,7 +151,8 @@ std::unique_ptr<Task> TaskRegistry::make(const nlohmann::json& settings,
     if (found == kinds_.end())
         throw ConfigError(fmt::format("task.type is \"{}\" (known: {}) {}", type, joined(known),
                                       nearest_hint(type, known)));
-    return found->second.make(settings, context);
+    return made_by_factory(fmt::format("task \"{}\"", type),
+                           [&] { return found->second.make(settings, context); });
 }
 
 std::vector<std::string> TaskRegistry::names() const {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/core/random.hpp"
 #include "cambrian/engine/network/network.hpp"
@@ -87,6 +88,12 @@ struct Learning {
     Loss loss;
 };
 
+/// Thrown by a task whose fitness of before may be wrong, too: a rank leaves its run with it.
+class UntrustedTask : public ConfigError {
+  public:
+    using ConfigError::ConfigError;
+};
+
 class Population;
 
 /// A problem. Const: one object serves every rank's evaluator.
@@ -155,9 +162,16 @@ class Task {
     [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
 };
 
+/// The first part of a network that remembers something between steps, in words: "slot 2 (rnn)".
+[[nodiscard]] std::optional<std::string> first_state(const Blueprint& blueprint);
+
 /// Throws ConfigError when a network cannot be evaluated on a task: other widths, or state where
 /// nothing has an order in time.
 void check_task_fits(const Task& task, const Blueprint& blueprint);
+
+/// Throws ConfigError where a task's preparation is none of its networks: their files could not be
+/// read.
+void check_preparation(const Task& task);
 
 /// The networks of a shard as a host task sees them.
 class Population {

@@ -147,11 +147,11 @@ void replace_some(ChildPlan& child, const GeneWeights& gene) {
 
 std::vector<int> encoded_slots(const Blueprint& blueprint) {
     std::vector<int> slots = filled_slots(blueprint);
+    slots.push_back(blueprint.grid.slots());
     std::erase_if(slots, [&](int slot) {
         return std::ranges::none_of(layer_at(blueprint, slot).parameters(),
                                     &ParameterSpec::encoded);
     });
-    slots.push_back(blueprint.grid.slots());
     return slots;
 }
 
@@ -209,7 +209,11 @@ std::optional<Mutant> change_dtype(RandomStream& rng, const MutationSettings& se
 
 std::optional<Mutant> mutate_dtype(RandomStream& rng, const MutationSettings& settings,
                                    const GenomeLimits&, const Genome& genome, std::uint64_t) {
-    return change_dtype(rng, settings, genome, pick(rng, encoded_slots(genome.blueprint)));
+    const std::vector<int> slots = encoded_slots(genome.blueprint);
+    if (slots.empty()) {
+        return std::nullopt;
+    }
+    return change_dtype(rng, settings, genome, pick(rng, slots));
 }
 
 void mutate_structure(RandomStream& rng, const MutationSettings& settings,

@@ -164,7 +164,7 @@ using Mutation = std::optional<Mutant> (*)(RandomStream& rng, const MutationSett
 [[nodiscard]] std::optional<Mutant> mutate_field(RandomStream&, const MutationSettings&,
                                                  const GenomeLimits&, const Genome&,
                                                  std::uint64_t birth);
-/// Another of the settings' formats for the weights of a layer, the head's too.
+/// Another of the settings' formats for the weights of a layer that has any, the head's too.
 [[nodiscard]] std::optional<Mutant> mutate_dtype(RandomStream&, const MutationSettings&,
                                                  const GenomeLimits&, const Genome&,
                                                  std::uint64_t birth);

@@ -24,7 +24,7 @@ inline constexpr std::int64_t max_new_weights = std::int64_t{1} << 20U;
 [[nodiscard]] std::optional<Mutant> change_dtype(RandomStream& rng,
                                                  const MutationSettings& settings,
                                                  const Genome& genome, int slot);
-/// Slots whose layers have matrices that a format may hold, and the head, which always is one.
+/// Slots whose layers have matrices or connections that a format may hold, and the head if it has.
 [[nodiscard]] std::vector<int> encoded_slots(const Blueprint& blueprint);
 /// Of a filled slot, or of the head for slots().
 [[nodiscard]] LayerFormats& formats_of(Blueprint& blueprint, int slot);

@@ -45,6 +45,25 @@ std::unique_ptr<evolve::Task> failing(const nlohmann::json&, const evolve::TaskC
     throw std::logic_error("there is no problem");
 }
 
+/// One whose preparation is none of its networks.
+class Unprepared final : public evolve::Task {
+  public:
+    std::string_view type() const override { return "unprepared"; }
+    evolve::TaskSignature signature() const override {
+        return {.observations = 2, .outputs = 1, .host = true};
+    }
+    std::optional<evolve::Preparation> preparation() const override {
+        evolve::Preparation wrong;
+        wrong.inputs.resize(7);
+        wrong.outputs.resize(1);
+        return wrong;
+    }
+};
+
+std::unique_ptr<evolve::Task> unprepared(const nlohmann::json&, const evolve::TaskContext&) {
+    return std::make_unique<Unprepared>();
+}
+
 }  // namespace
 
 extern const int chosen_fault;
@@ -65,6 +84,7 @@ CAMBRIAN_PLUGIN("faulty", "1") {
         default:
             plugin.add_layer<Echo<false>>();
             plugin.add_task({"failing", "A task.", failing, nullptr});
+            plugin.add_task({"unprepared", "A task.", unprepared, nullptr});
             plugin.add_mutation({"broken_rate", "A mutation.", broken});
     }
 }

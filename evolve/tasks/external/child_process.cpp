@@ -171,22 +171,25 @@ void ChildProcess::wait(short events, Deadline deadline) {
     }
 }
 
-void ChildProcess::require_silence() const {
-    char more = 0;
-    if (!received_.empty() || recv(socket_, &more, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
-        throw ChildFailure(
-            "the program said more than it was asked (one answer follows a message) write nothing "
-            "else to standard output");
+void ChildProcess::require_silence(bool frames) const {
+    char more = received_.empty() ? '\0' : received_.front();
+    if (received_.empty() && recv(socket_, &more, 1, MSG_PEEK | MSG_DONTWAIT) <= 0) return;
+    const std::string text =
+        "the program said more than it was asked (one answer follows a message) write nothing "
+        "else to standard output";
+    // Nothing takes another line than that of an object for an answer.
+    if (!frames && more != '{') throw ChildFailure(text);
+    throw ChildExcess(text);
 }
 
 void ChildProcess::send_line(std::string text, Deadline deadline) {
-    require_silence();
+    require_silence(false);
     text += '\n';
     send(text, deadline);
 }
 
 void ChildProcess::send_frame(std::string_view bytes, Deadline deadline) {
-    require_silence();
+    require_silence(true);
     if (bytes.size() > std::numeric_limits<std::uint32_t>::max())
         throw InputError(fmt::format(
             "a message for a program has {} bytes (a frame has at most 4 GiB) let less be asked at "

@@ -24,6 +24,12 @@ class ChildSilence : public ChildFailure {
     using ChildFailure::ChildFailure;
 };
 
+/// It said more than it was asked, which may have been read as the answer to something else.
+class ChildExcess : public ChildFailure {
+  public:
+    using ChildFailure::ChildFailure;
+};
+
 /// What becomes of the standard error of a program.
 enum class ErrorOutput : std::uint8_t { shown, hidden };
 
@@ -59,11 +65,13 @@ class ChildProcess {
     void hang_up();
     /// What follows the length. Throws ChildFailure for a length above longest_answer.
     [[nodiscard]] std::string receive_frame(Deadline deadline);
+    /// Throws ChildFailure when the program has said something that nobody asked for: ChildExcess
+    /// unless it is text that is no answer. What is still on its way is not seen.
+    /// @param frames whether it speaks in frames, else in lines.
+    void require_silence(bool frames) const;
 
   private:
     void send(std::string_view bytes, Deadline deadline);
-    /// Throws ChildFailure when the program has said something that nobody asked for.
-    void require_silence() const;
     /// Adds to what was received, after waiting where nothing has come.
     void receive_more(Deadline deadline);
     /// The first bytes of what was received, and no longer of it.

@@ -51,6 +51,7 @@ std::vector<double> judged_fitness(ProgramPool& pool, Population& population,
             lanes[i].attempt([&](ExternalProgram* program) {
                 if (asked[i].empty()) return;
                 const std::vector<double> answer = program->receive_fitness(asked[i].size());
+                program->require_silence();
                 for (std::size_t k = 0; k < answer.size(); ++k) fitness[asked[i][k]] = answer[k];
             });
     };

@@ -85,6 +85,10 @@ json ExternalProgram::receive(std::size_t values, std::size_t parts) {
                                     settings_.frames, values);
 }
 
+void ExternalProgram::require_silence() const {
+    process_.require_silence(settings_.frames != ExternalFrames::json);
+}
+
 void ExternalProgram::send_reset(std::span<const ExternalWorld> worlds, std::string_view phase,
                                  std::uint64_t round) {
     ordered_json episodes = ordered_json::array();

@@ -71,6 +71,12 @@ class ExternalProgram {
     void send_networks(nlohmann::ordered_json networks, const ExternalEpisodes& episodes);
     /// Their fitness.
     [[nodiscard]] std::vector<double> receive_fitness(std::size_t networks);
+    /// Throws as ChildProcess::require_silence does.
+    void require_silence() const;
+
+    /// Whether what it answered counts, from its first group on.
+    [[nodiscard]] bool counts() const { return counts_; }
+    void note_counts() { counts_ = true; }
 
   private:
     /// When the answer to a message of so many parts is late.
@@ -84,6 +90,7 @@ class ExternalProgram {
     ErrorOutput errors_;
     ChildProcess process_;
     ExternalInterface interface_;
+    bool counts_ = false;
 };
 
 }  // namespace cambrian::evolve

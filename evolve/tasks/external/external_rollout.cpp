@@ -75,6 +75,7 @@ class Worlds {
 
     void write(std::span<double> fitness, Population& population) const {
         const NetworkGroup& group = lane_->group();
+        lane_->attempt([](const ExternalProgram* program) { program->require_silence(); });
         if (!lane_->works()) return;
         for (std::size_t i = 0; i < group.count; ++i) {
             double sum = 0.0;

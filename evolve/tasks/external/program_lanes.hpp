@@ -36,21 +36,38 @@ class ProgramLane {
     [[nodiscard]] bool works() const { return !failure_; }
 
     /// Does something with the program, unless it has failed; a ChildFailure is the end of it.
+    /// Throws UntrustedTask where what it answered to earlier groups may be wrong, too.
     template <class Action>
     void attempt(const Action& action) {
         if (failure_) return;
         try {
             action(program_.get());
+        } catch (const ChildExcess& excess) {
+            if (program_ && program_->counts()) refuse_answers();
+            fail(excess);
         } catch (const ChildFailure& failure) {
-            failure_ = failure.what();
-            program_.reset();
-            pool_.get().note_failure();
+            fail(failure);
         }
     }
     /// The program goes back to the others.
-    void finish() { pool_.get().give_back(std::move(program_)); }
+    void finish() {
+        program_->note_counts();
+        pool_.get().give_back(std::move(program_));
+    }
 
   private:
+    [[noreturn]] static void refuse_answers() {
+        throw UntrustedTask(
+            "task.command: the program said more than it was asked (one answer follows a message: "
+            "what counted before may have been the answers to other messages) write each answer "
+            "once, nothing else to standard output, and start the run anew");
+    }
+    void fail(const ChildFailure& failure) {
+        failure_ = failure.what();
+        program_.reset();
+        pool_.get().note_failure();
+    }
+
     std::reference_wrapper<ProgramPool> pool_;
     NetworkGroup group_;
     std::unique_ptr<ExternalProgram> program_;

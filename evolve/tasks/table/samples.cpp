@@ -105,7 +105,7 @@ Learning table_learning(const TableData& data, const TableSettings& settings) {
     if (settings.warm_up > 0)
         throw ConfigError(fmt::format(
             "task.warm_up is {} (training by gradient counts every step of a window) leave it out, "
-            "or use 'cambrian evolve'",
+            "or evolve without learning (learning.mode \"off\")",
             settings.warm_up));
     const std::size_t outputs =
         settings.mode == TableMode::classification ? data.classes.size() : settings.targets.size();

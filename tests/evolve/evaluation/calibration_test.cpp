@@ -98,6 +98,60 @@ TEST(Calibration, IsNeverWorseAndItsNumbersAreThoseOfTheirCodes) {
     EXPECT_GE(better, 3);
 }
 
+TEST(Calibration, EvaluatesTheCodesOfTheClipThatItNames) {
+    const auto task = testing::standard_task(parity);
+    const auto backend = make_cpu_backend({});
+    Evaluator evaluator(*backend, *task, 1);
+    int clipped = 0;
+    for (const LayerFormats& formats :
+         {LayerFormats{.weights = Dtype::ternary},
+          LayerFormats{.weights = Dtype::ternary, .scales = Scales::mx},
+          LayerFormats{.weights = Dtype::uint4}}) {
+        const Genome genome = with_formats(testing::genome_for(*task, hidden, 6), formats);
+        const CalibratedNetwork result = calibrated(evaluator, genome, {});
+        const Network network(genome.blueprint);
+        const std::vector<float> evaluated = evaluated_weights(network, result.genome.weights);
+        std::size_t chosen = 0;
+        for (const WeightRange& range : network.weights()) {
+            const auto encoded = encoded_range(genome.blueprint, range);
+            if (!encoded) continue;
+            QuantisationScheme scheme = encoded->scheme();
+            scheme.rule.clip = result.clips[chosen++].clip;
+            clipped += scheme.rule.clip < 1.0 ? 1 : 0;
+            const auto first = genome.weights.begin() + range.offset;
+            std::vector<float> expected(first, first + range.count);
+            round_to_codes(scheme, encoded->extents, expected);
+            for (std::size_t i = 0; i < expected.size(); ++i)
+                EXPECT_NEAR(evaluated[static_cast<std::size_t>(range.offset) + i], expected[i],
+                            1e-6)
+                    << weights_text(formats) << ' ' << scheme.rule.clip;
+        }
+    }
+    EXPECT_GE(clipped, 1);
+}
+
+TEST(WeightFormats, OfDisabledConnectionsAreNoMatterInEveryFamily) {
+    const auto task = testing::standard_task(parity);
+    const auto backend = make_cpu_backend({});
+    constexpr std::string_view neurons = R"({"layers": [{"type": "neurons",
+        "neurons": [{"activation": "tanh"}], "connections": [
+            {"source": 0, "target": 0}, {"source": 1, "target": 0, "enabled": false},
+            {"source": 2, "target": 0}, {"source": 3, "target": 0}]}]})";
+    for (const LayerFormats& formats : every_format_of_weights()) {
+        Genome genome = with_formats(testing::genome_for(*task, neurons, 3), formats);
+        std::vector<double> fitness;
+        for (const float disabled : {0.0F, 100.0F})
+            for (const Family family : {Family::graph, Family::interpreted}) {
+                genome.weights[1] = disabled;
+                const std::array<const Genome*, 1> genomes{&genome};
+                fitness.push_back(
+                    Evaluator(*backend, *task, 1, family).evaluate(genomes, {})[0].fitness);
+            }
+        EXPECT_EQ(fitness[2], fitness[0]) << name(formats.weights);
+        EXPECT_EQ(fitness[3], fitness[1]) << name(formats.weights);
+    }
+}
+
 TEST(Calibration, ErrorsAreToldByTensor) {
     const auto task = testing::standard_task(parity);
     const Genome genome =

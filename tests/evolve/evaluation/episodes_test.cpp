@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/simd/lanes.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/evolve/plugins/guarded.hpp"
 #include "cambrian/evolve/tasks/environment.hpp"
+#include "cambrian/evolve/tasks/labelled_rows.hpp"
 #include "cambrian/evolve/tasks/visible_task.hpp"
 #include "cambrian/tests/evolve/support/task_support.hpp"
 
@@ -203,6 +207,39 @@ TEST(BestEpisode, OfAHostTaskIsPlayedByTheFamilyThatIsEvaluated) {
         EXPECT_EQ(answers, evaluated.back());
     }
     EXPECT_TRUE(evaluated[0] != evaluated[1] || !cpu::fuses_multiply_add);
+}
+
+/// A task of a plug-in that is more than a task, and fails in what it is more.
+class JugglingTask final : public Task, public VisibleTask, public LabelledTask {
+  public:
+    std::string_view type() const override { return "juggling"; }
+    TaskSignature signature() const override {
+        return {.observations = 1, .outputs = 1, .host = true};
+    }
+    DrawnEpisode play(Population&, const HostRound&, std::int64_t) const override { throw 7; }
+    std::shared_ptr<const LabelledRows> labelled_rows(Phase) const override { throw 8; }
+};
+
+TEST(BestEpisode, WhatAPluginThrowsInItNamesThePlugin) {
+    const TaskKind kind = guarded_task(
+        {"juggling", "",
+         [](const nlohmann::json&, const TaskContext&) { return std::make_unique<JugglingTask>(); },
+         nullptr},
+        "circus");
+    const std::unique_ptr<Task> task = kind.make({}, {});
+    ASSERT_TRUE(is_visible(*task));
+    const auto backend = make_cpu_backend({.threads = 1});
+    const Genome genome = testing::genome_for(*task, plain_net);
+    const std::string named =
+        "task \"juggling\" of the plug-in \"circus\" fails (it throws what is no exception) mend "
+        "the plug-in";
+    EXPECT_EQ(testing::message_of<ConfigError>([&] {
+                  static_cast<void>(best_episode({*backend, *task, 5}, genome, round, 3));
+              }),
+              named);
+    EXPECT_EQ(testing::message_of<ConfigError>(
+                  [&] { static_cast<void>(labelled_rows(*task, Phase::train)); }),
+              named);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
 #include "cambrian/engine/network/network.hpp"
+#include "cambrian/evolve/runs/network_tensors.hpp"
 #include "cambrian/tests/support/temporary_directory.hpp"
 
 namespace cambrian::distributed {
@@ -62,6 +63,13 @@ TEST(NetworkFile, KeepsHowRowsArePrepared) {
     without.preparation.reset();
     EXPECT_EQ(decode_network(encode(without), "file"), without);
     EXPECT_EQ(opened(file).sections.size(), opened(without).sections.size() + 1);
+}
+
+TEST(NetworkFile, MetadataMayBeAsLongAsANetworkNeeds) {
+    const NetworkFile file = prepared_network();
+    Safetensors content = to_safetensors(file, StoredType::f32);
+    content.metadata["preparation"].insert(0, std::size_t{16} << 20U, ' ');
+    EXPECT_EQ(from_safetensors(content, std::nullopt, "file"), file);
 }
 
 TEST(NetworkFile, DescribesItsTensorsInTheOrderOfItsWeights) {

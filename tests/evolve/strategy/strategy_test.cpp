@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <stdexcept>
 
 #include "cambrian/engine/core/error.hpp"
 
@@ -317,6 +318,24 @@ TEST(StrategyRegistry, NamesTheNearestType) {
     registry.add("mine", make_elite_strategy);
     EXPECT_EQ(registry.names(),
               (std::vector<std::string>{"age_layers", "elite", "mine", "species"}));
+}
+
+TEST(StrategyRegistry, NamesAFactoryThatMakesNoStrategy) {
+    StrategyRegistry registry;
+    registry.add("nuller", [](const StrategyContext&) -> std::unique_ptr<Strategy> { return {}; });
+    registry.add("thrower", [](const StrategyContext&) -> std::unique_ptr<Strategy> {
+        throw std::runtime_error("no luck");
+    });
+    for (const std::uint64_t islands : {1U, 3U}) {
+        StrategyContext context{1, {.size = 12, .elite_fraction = 0.25}, 0.5F};
+        context.islands.count = islands;
+        EXPECT_THAT([&] { static_cast<void>(registry.make("nuller", context)); },
+                    ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr(
+                        "strategy \"nuller\" fails (it makes none) mend its factory")));
+        EXPECT_THAT([&] { static_cast<void>(registry.make("thrower", context)); },
+                    ::testing::ThrowsMessage<ConfigError>(
+                        ::testing::HasSubstr("strategy \"thrower\" fails (no luck) mend")));
+    }
 }
 
 }  // namespace

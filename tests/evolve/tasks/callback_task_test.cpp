@@ -1,6 +1,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <stdexcept>
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
@@ -30,6 +31,64 @@ std::vector<double> sum_of_outputs(Population& population) {
 std::vector<Evaluation> evaluate_all(const Task& task, const std::vector<Genome>& genomes) {
     const auto backend = make_cpu_backend({});
     return Evaluator(*backend, task, 1).evaluate(testing::pointers_to(genomes), {});
+}
+
+/// With a preparation that no network of two inputs and an output has, or one that it may have.
+class PreparedTask final : public Task {
+  public:
+    explicit PreparedTask(Preparation preparation) : preparation_(std::move(preparation)) {}
+    std::string_view type() const override { return "prepared"; }
+    TaskSignature signature() const override {
+        return {.observations = 2, .outputs = 1, .host = true};
+    }
+    std::optional<Preparation> preparation() const override { return preparation_; }
+
+  private:
+    Preparation preparation_;
+};
+
+TEST(TaskPreparation, ThatNoFileOfANetworkCanHaveIsRefused) {
+    Preparation fits;
+    fits.inputs = {{.column = "a"}, {.column = "b"}};
+    fits.outputs.resize(1);
+    EXPECT_NO_THROW(check_preparation(PreparedTask(fits)));
+    EXPECT_NO_THROW(check_preparation(*make_callback_task(2, 2, sum_of_outputs)));
+    const auto said = [&](const std::function<void(Preparation&)>& spoil) {
+        Preparation preparation = fits;
+        spoil(preparation);
+        return testing::message_of<ConfigError>(
+            [&] { check_preparation(PreparedTask(preparation)); });
+    };
+    EXPECT_THAT(
+        said([](Preparation& p) { p.inputs.resize(7); }),
+        HasSubstr("task prepared cannot be used (its preparation has 7 inputs and 1 outputs, "
+                  "the network has 2 and 1: files of its networks could not be read) mend"));
+    EXPECT_THAT(said([](Preparation& p) { p.inputs[1].column = "a"; }),
+                HasSubstr("two inputs are one column"));
+    EXPECT_THAT(said([](Preparation& p) { p.inputs[0].scaling.scale = 0.0; }),
+                HasSubstr("an input is scaled by no number"));
+}
+
+TEST(TaskRegistry, NamesAFactoryThatMakesNoTask) {
+    TaskRegistry tasks;
+    using Context = TaskContext;
+    tasks.add("thrower", [](const nlohmann::json&, const Context&) -> std::unique_ptr<Task> {
+        throw std::runtime_error("no luck");
+    });
+    tasks.add("juggler",
+              [](const nlohmann::json&, const Context&) -> std::unique_ptr<Task> { throw 7; });
+    tasks.add("nuller", [](const nlohmann::json&, const Context&) -> std::unique_ptr<Task> {
+        return nullptr;
+    });
+    const auto said = [&](const char* type) {
+        return testing::message_of<ConfigError>([&] {
+            static_cast<void>(tasks.make({{"type", type}}, {}));
+        });
+    };
+    EXPECT_EQ(said("thrower"), "task \"thrower\" fails (no luck) mend its factory");
+    EXPECT_EQ(said("juggler"),
+              "task \"juggler\" fails (it throws what is no exception) mend its factory");
+    EXPECT_EQ(said("nuller"), "task \"nuller\" fails (it makes none) mend its factory");
 }
 
 TEST(CallbackTask, RunsNetworksOfAllStructuresInTheirOrder) {

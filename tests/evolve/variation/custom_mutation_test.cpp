@@ -1,10 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/network/ties.hpp"
+#include "cambrian/evolve/plugins/guarded.hpp"
 #include "cambrian/evolve/variation/genome_kind.hpp"
 #include "cambrian/evolve/variation/mutation.hpp"
 #include "cambrian/tests/support/network_run.hpp"
@@ -109,6 +111,69 @@ TEST(CustomMutation, KeysAreCheckedWhenAdded) {
             registry.add_plugin({"a", "2", {3, 4}});
         },
         ThrowsMessage<ConfigError>(HasSubstr("plug-in \"a\" is loaded twice")));
+}
+
+/// What is said of a plug-in's mutation that gives another network in place of a founder, with an
+/// edit or none; "" where it is a child.
+std::string said_of_child(const Genome& parent, const Genome& other, const GenomeLimits& limits,
+                          const std::vector<WeightEdit>& edits = {}) {
+    const CustomMutation guarded =
+        guarded_mutation({.key = "odd_rate",
+                          .meaning = "",
+                          .apply = [&](RandomStream&, const MutationSettings&, const GenomeLimits&,
+                                       const Genome&, std::uint64_t) -> std::optional<Mutant> {
+                              Mutant child{other};
+                              child.edits = edits;
+                              return child;
+                          }},
+                         "odd");
+    try {
+        RandomStream rng = custom_stream(1);
+        static_cast<void>(guarded.apply(rng, {}, limits, parent, 1));
+        return "";
+    } catch (const ConfigError& error) {
+        return error.what();
+    }
+}
+
+WeightEdit edit_of(std::int64_t at, std::int64_t erased, std::int64_t inserted) {
+    return {.at = at,
+            .erased = erased,
+            .inserted = std::vector<float>(static_cast<std::size_t>(inserted))};
+}
+
+TEST(CustomMutation, OfAPluginKeepsWhatTheTaskAsksOfNetworks) {
+    constexpr const char* dense = R"({"layers": [{"type": "dense"}]})";
+    const Genome parent = custom_founder(dense, 4, 2);
+    EXPECT_EQ(said_of_child(parent, parent, {}), "");
+    // As many weights as a network of 4 and 2 has, 10.
+    const Genome wider = custom_founder(R"({"layers": [{"type": "dense"}]})", 1, 5);
+    EXPECT_THAT(
+        said_of_child(parent, wider, {}),
+        HasSubstr("mutation \"odd_rate\" of the plug-in \"odd\" gives what is no genome (it "
+                  "reads 1 values as [1] and writes 5, where its parent reads 4 as [4] and "
+                  "writes 2) mend the plug-in"));
+    Genome image = parent;
+    image.blueprint.input_shape = {1, 2, 2};
+    EXPECT_THAT(said_of_child(parent, image, {}), HasSubstr("what is no genome"));
+    const Genome remembers = custom_founder(R"({"layers": [{"type": "rnn", "hidden": 2}]})", 4, 2);
+    const auto missing = remembers.weights.size() - parent.weights.size();
+    const std::vector<WeightEdit> more{edit_of(0, 0, static_cast<std::int64_t>(missing))};
+    EXPECT_THAT(said_of_child(parent, remembers, {}, more),
+                HasSubstr("the head (rnn) keeps state"));
+    EXPECT_EQ(said_of_child(parent, remembers, {.time = true}, more), "");
+}
+
+TEST(CustomMutation, OfAPluginEditsWeightsThatAreThere) {
+    const Genome parent = custom_founder(R"({"layers": [{"type": "dense"}]})", 4, 2);
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    for (const WeightEdit& edit :
+         {edit_of(most, 0, 0), edit_of(most, most, 0), edit_of(0, most, 0), edit_of(11, 0, 0),
+          edit_of(9, 2, 2), edit_of(-1, 1, 1), edit_of(1, -1, 0)})
+        EXPECT_THAT(said_of_child(parent, parent, {}, {edit}), HasSubstr("is beyond the 10"))
+            << edit.at << ", " << edit.erased;
+    EXPECT_EQ(said_of_child(parent, parent, {}, {edit_of(8, 2, 2)}), "");
+    EXPECT_EQ(said_of_child(parent, parent, {}, {edit_of(10, 0, 0)}), "");
 }
 
 /// Every structural mutation, at rates that leave few layers as they were.

@@ -372,6 +372,25 @@ TEST(Mutate, RepeatsADrawThatDidNotFit) {
     EXPECT_GT(retries, 20U);
 }
 
+TEST(MutateDtype, LeavesAHeadWithoutWeightsOfItsOwn) {
+    MutationSettings settings;
+    settings.dtypes = {Dtype::float32, Dtype::int8};
+    const auto described = [](const char* text) {
+        return blueprint_from_json(nlohmann::json::parse(text), 4, 4);
+    };
+    const Genome tied = founder(described(R"({"layers": [
+        {"type": "dense", "out": 4}, {"type": "dense", "tied": "slot.0.weight"}]})"));
+    const Genome none = founder(described(R"({"layers": [{"type": "softmax"}]})"));
+    for (std::uint64_t id = 0; id < 20; ++id) {
+        RandomStream rng = stream(id);
+        const auto child = mutated(mutate_dtype, rng, settings, {}, tied, id);
+        ASSERT_TRUE(child.has_value());
+        EXPECT_TRUE(child->blueprint.head_formats.is_plain());
+        EXPECT_EQ(child->blueprint.slots[0]->formats.weights, Dtype::int8);
+        EXPECT_FALSE(mutated(mutate_dtype, rng, settings, {}, none, id).has_value());
+    }
+}
+
 TEST(MutateDtype, ChangesTheFormatOfOneLayerAndNoWeight) {
     const Genome parent = founder(mixed_blueprint());
     MutationSettings settings;

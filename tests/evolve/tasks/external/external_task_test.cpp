@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -19,6 +21,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/tasks/external/child_process.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
+#include "cambrian/tests/evolve/support/task_support.hpp"
 #include "cambrian/tests/support/all_cases.hpp"
 
 namespace cambrian::evolve {
@@ -403,15 +406,53 @@ TEST(ExternalTask, SilentProgramsAreEndedInTime) {
     for (std::future<void>& one : waiting) one.get();
 }
 
-/// What was said too much is found when the next message is due.
-TEST(ExternalTask, ASecondAnswerIsNone) {
-    for (const Speech& speech : {Speech{"network", "json"}, Speech{"network", "msgpack"}}) {
-        const auto made = misbehaving(speech, "talks");
+/// A program that says something more where a file "go" is there, and then removes that.
+std::string says_more(const std::string& folder_of_go, const std::string& text) {
+    return R"(
+read hello; echo '{"protocol": 1, "level": "network", "observations": 1, "actions": 1}'
+read judge; echo '{"fitness": [1]}'
+while [ ! -e ")" +
+           folder_of_go + R"(/go" ]; do sleep 0.01; done
+echo ')" + text +
+           R"('; rm ")" + folder_of_go + R"(/go"; read end
+)";
+}
+
+/// What is said too much is found when the next message is due, if not before.
+TEST(ExternalTask, ASecondAnswerMakesThoseBeforeUntrusted) {
+    const testing::TemporaryFolder place;
+    for (const bool answers : {true, false}) {
+        nlohmann::json json = settings(
+            {"sh", "-c", says_more(place.path(), answers ? R"({"fitness": [1]})" : "loading")});
+        json["level"] = "network";
+        const auto made = make(json);
         NumberedNetworks network({1});
         EXPECT_THAT(evaluate(*made->task, network), ElementsAre(1));
-        EXPECT_THAT(evaluate(*made->task, network), ElementsAre(1)) << "by a new program";
-        EXPECT_TRUE(made->warnings.empty());
+        const std::string go = place.write("go", "");
+        while (std::filesystem::exists(go))
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        const auto again = [&] { static_cast<void>(evaluate(*made->task, network)); };
+        if (answers)
+            EXPECT_THAT(testing::message_of<UntrustedTask>(again),
+                        HasSubstr("the program said more than it was asked"));
+        else
+            EXPECT_NO_THROW(again()) << "by a new program: no line like this was an answer";
+        place.write("go", "");  // So that it ends.
     }
+}
+
+/// A program that says all twice at once ends in a failure, or in answers that are not trusted.
+TEST(ExternalTask, SecondAnswersNeverGoOnCounting) {
+    const auto made = misbehaving(Speech{"network", "json"}, "talks");
+    NumberedNetworks network({1});
+    std::string said;
+    for (int i = 0; i < 3 && said.empty(); ++i) {
+        const std::string thrown = testing::message_of<UntrustedTask>(
+            [&] { static_cast<void>(evaluate(*made->task, network)); });
+        if (thrown != "no error") said = thrown;
+        if (!made->warnings.empty()) said = made->warnings.front();
+    }
+    EXPECT_THAT(said, HasSubstr("said more than it was asked"));
 }
 
 TEST(ExternalTask, AProgramThatAlwaysFailsEndsTheShard) {
