@@ -88,6 +88,13 @@ void check_changes(const Experiment& experiment) {
     }
 }
 
+void check_preparations(const Experiment& experiment) {
+    evolve::check_preparation(*experiment.task);
+    for (const evolve::TaskChange& change : experiment.changes) {
+        evolve::check_preparation(*change.task);
+    }
+}
+
 void check_stop(const Experiment& experiment) {
     const evolve::Task& last =
         experiment.changes.empty() ? *experiment.task : *experiment.changes.back().task;

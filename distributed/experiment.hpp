@@ -83,9 +83,12 @@ struct DistributionSettings {
 };
 
 struct CheckpointSettings {
-    std::uint64_t every = 10;  ///< Generations; 0 = only at the end.
+    std::uint64_t every = 10;  ///< Generations; 0: no number of them makes one due.
     double seconds = 300.0;
     std::uint64_t keep = 3;
+    /// Of the states since the last one, which are in memory until the next: with more one is due.
+    /// No key.
+    std::size_t max_held_bytes = std::size_t{512} << 20U;
 
     static constexpr auto fields = FieldTable{
         Field{"every", &CheckpointSettings::every},
@@ -173,6 +176,9 @@ struct Experiment {
 
 /// Throws ConfigError where the task of a run cannot change as it says.
 void check_changes(const Experiment& experiment);
+
+/// Throws ConfigError where no file of a network could be read, see evolve::check_preparation.
+void check_preparations(const Experiment& experiment);
 
 /// Throws ConfigError where `stop.solved` asks for a test that the task does not have, or that no
 /// network passes.

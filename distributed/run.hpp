@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -130,6 +131,15 @@ struct Reign {
     bool operator==(const Reign&) const = default;
 };
 
+struct LocalCompute;
+/// A rank's turn to coordinate.
+struct Turn {
+    Reign reign{};
+    /// What it computed with before, where a birth that nobody wants any more may still run; null:
+    /// it did not.
+    std::shared_ptr<LocalCompute> compute = nullptr;
+};
+
 /// Runs the experiment on the rank that coordinates: strategy, shards, leases, journal,
 /// checkpoints, run directory; evaluates shards too, on a thread of its own. `interrupt` becomes
 /// non-zero when a signal asks to end. Throws ConfigError, InputError or DeviceError; whatever
@@ -137,7 +147,7 @@ struct Reign {
 [[nodiscard]] RunResult run_coordinator(Communicator& communicator, Backend& backend,
                                         const Experiment& experiment, Start start,
                                         Reporter& reporter, const std::atomic<int>& interrupt,
-                                        const Reign& reign = {});
+                                        const Turn& turn = {});
 
 /// The coordinator has been silent for so long that it must be dead.
 class CoordinatorLost : public Error {
@@ -175,6 +185,6 @@ struct WorkerLimits;
 /// @param coordinate calls run_coordinator when it is this rank's turn.
 void run_rank(Communicator& communicator, Backend& backend, const Experiment& experiment,
               Start start, const std::atomic<int>& interrupt, const WorkerLimits& limits,
-              const std::function<void(Start start, const Reign& reign)>& coordinate);
+              const std::function<void(Start start, const Turn& turn)>& coordinate);
 
 }  // namespace cambrian::distributed

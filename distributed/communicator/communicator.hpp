@@ -25,7 +25,6 @@ enum class MessageKind : std::uint32_t {
     stop,             ///< coordinator → worker: the run is over.
     initial_request,  ///< worker → coordinator: which network does the run start from?
     initial,          ///< coordinator → worker: that network.
-    record,           ///< No message: an entry of a journal.
     round_end,        ///< coordinator → worker → worker: what leads to the next round.
     round_request,    ///< worker → coordinator: I have not heard of the round of my shard.
 };
@@ -66,6 +65,7 @@ class Communicator {
         virtual void send(int to, MessageKind kind, Payload payload) = 0;
         [[nodiscard]] virtual std::optional<Message> receive(
             std::chrono::microseconds patience) = 0;
+        [[nodiscard]] virtual std::size_t unfinished(int /*to*/) { return 0; }
         virtual void push(MessageKind, std::chrono::microseconds /*patience*/) {}
     };
 
@@ -78,6 +78,8 @@ class Communicator {
     void send(int to, MessageKind kind, Payload payload) {
         implementation_->send(to, kind, std::move(payload));
     }
+    /// Bytes of payloads to a rank that are still kept; 0 where a network does not say.
+    [[nodiscard]] std::size_t unfinished(int to) { return implementation_->unfinished(to); }
     /// The next message from anyone, waiting up to `patience` without burning a core. Those of one
     /// rank come in the order in which it sent them.
     [[nodiscard]] std::optional<Message> receive(std::chrono::microseconds patience) {

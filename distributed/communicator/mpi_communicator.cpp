@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
 #include <list>
 #include <string>
 #include <thread>
@@ -110,6 +109,7 @@ class MpiCommunicator final : public Communicator::Implementation {
         const ByteRun run(payload.size(), largest_count_);
         Sending& sending = sends_.emplace_back();
         sending.bytes = std::move(payload);
+        sending.to = to;
         sending.kind = kind;
         check(MPI_Isend(sending.bytes.data(), run.count(), run.type(), to, static_cast<int>(kind),
                         MPI_COMM_WORLD, &sending.request),
@@ -140,6 +140,15 @@ class MpiCommunicator final : public Communicator::Implementation {
         }
     }
 
+    std::size_t unfinished(int to) override {
+        reap();
+        std::size_t bytes = 0;
+        for (const Sending& sending : sends_) {
+            bytes += sending.to == to ? sending.bytes.size() : 0;
+        }
+        return bytes;
+    }
+
     void push(MessageKind kind, microseconds patience) override {
         const SystemClock::time_point end = SystemClock::now() + patience;
         const auto leaving = [kind](const Sending& sending) {
@@ -157,6 +166,7 @@ class MpiCommunicator final : public Communicator::Implementation {
   private:
     struct Sending {
         Payload bytes;
+        int to = 0;
         MessageKind kind = MessageKind::handshake;
         MPI_Request request = MPI_REQUEST_NULL;
         bool pushed = false;  ///< Without success: its peer may be stopped, and is not waited for.

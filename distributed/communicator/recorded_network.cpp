@@ -51,6 +51,15 @@ class RecordedCommunicator final : public Communicator::Implementation {
         target.arrived.notify_one();
     }
 
+    std::size_t unfinished(int to) override {
+        const std::lock_guard lock(state_->mutex);
+        std::size_t bytes = 0;
+        for (const Message& message : state_->mailbox(to).messages) {
+            bytes += message.source == rank_ ? message.payload.size() : 0;
+        }
+        return bytes;
+    }
+
     std::optional<Message> receive(std::chrono::microseconds patience) override {
         std::unique_lock lock(state_->mutex);
         auto& own = state_->mailbox(rank_);

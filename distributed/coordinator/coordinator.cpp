@@ -33,7 +33,7 @@ void check_memory(const Experiment& experiment, std::int64_t limit) {
 }  // namespace
 
 Coordinator::Coordinator(Communicator& communicator, Backend& backend, const Experiment& experiment,
-                         Reporter& reporter, const std::atomic<int>& interrupt, const Reign& reign)
+                         Reporter& reporter, const std::atomic<int>& interrupt, const Turn& turn)
     : experiment_(experiment),
       reporter_(reporter),
       interrupt_(interrupt),
@@ -41,17 +41,17 @@ Coordinator::Coordinator(Communicator& communicator, Backend& backend, const Exp
       fingerprint_(backend.describe().text()),
       arithmetic_(arithmetic_of(backend)),
       identity_(run_identity(experiment)),
-      scheduler_(communicator, backend, experiment, ancestry_, reporter, interrupt, reign),
-      memory_limit_(backend.memory().limit),
+      scheduler_(communicator, backend, experiment, ancestry_, reporter, interrupt, turn),
       own_rank_(static_cast<std::uint32_t>(communicator.rank())),
-      reign_(reign),
+      reign_(turn.reign),
       writer_(writer_room) {
     ancestry_.begin(scheduler_.follower().newest()->strategy, {});
 }
 
 RunResult Coordinator::run(Start start) {
-    check_memory(experiment_, memory_limit_);
+    check_memory(experiment_, scheduler_.memory_limit());
     check_changes(experiment_);
+    check_preparations(experiment_);
     check_stop(experiment_);
     try {
         open(start);

@@ -27,7 +27,7 @@ namespace cambrian::distributed {
 class Coordinator {
   public:
     Coordinator(Communicator& communicator, Backend& backend, const Experiment& experiment,
-                Reporter& reporter, const std::atomic<int>& interrupt, const Reign& reign);
+                Reporter& reporter, const std::atomic<int>& interrupt, const Turn& turn);
 
     [[nodiscard]] RunResult run(Start start);
 
@@ -192,7 +192,6 @@ class Coordinator {
     const std::string identity_;
     Scheduler scheduler_;  ///< Before the directory: whatever fails there stops the workers.
     Ancestry ancestry_;    ///< Its genomes die before the scheduler.
-    const std::int64_t memory_limit_;
     const std::uint32_t own_rank_;
     Reign reign_;
     std::optional<ReignWatch> reign_watch_;

@@ -23,10 +23,11 @@ bool Coordinator::checkpoint_when_due() {
     const CheckpointSettings& settings = experiment_.checkpoint;
     const double waited = seconds_since(last_checkpoint_);
     const std::uint64_t generations = next_generation() - checkpoint_generation_;
-    const bool by_count = settings.every > 0 && generations >= settings.every &&
-                          waited * checkpoint_share >= checkpoint_cost_.load() &&
-                          !checkpoint_running_.load();
-    return !(by_count || waited >= settings.seconds) || checkpoint();
+    const bool wanted = (settings.every > 0 && generations >= settings.every) ||
+                        ancestry_.bytes() > settings.max_held_bytes;
+    const bool affordable =
+        waited * checkpoint_share >= checkpoint_cost_.load() && !checkpoint_running_.load();
+    return !((wanted && affordable) || waited >= settings.seconds) || checkpoint();
 }
 
 Checkpoint Coordinator::state_of(const evolve::Strategy& strategy) const {

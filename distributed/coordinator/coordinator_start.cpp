@@ -53,7 +53,7 @@ void Coordinator::open(Start start) {
     }
     directory_->write_config(experiment_.resolved_json, fingerprint_);
     log_ = std::make_unique<GenerationLog>(directory_->path(), lengths, last_,
-                                           logged_parts(experiment_));
+                                           logged_parts(experiment_), directory_->take_logs_read());
     journal_ = found ? Journal::go_on(directory_->path(), checkpoint_read_, committed_)
                      : Journal(directory_->path(), 0);
     begun_ = found;

@@ -30,9 +30,10 @@ class ChangedLog : public InputError {
 };
 
 /// GenerationLog::changed for the lengths and checksums of a checkpoint or an entry of the journal.
-std::optional<std::string> changed_log(const fs::path& directory, const auto& of) {
+std::optional<std::string> changed_log(const fs::path& directory, const auto& of,
+                                       GenerationLog::Prefixes& known) {
     try {
-        return GenerationLog::changed(directory, of.logs, of.checksums);
+        return GenerationLog::changed(directory, of.logs, of.checksums, known);
     } catch (const OutputError&) {
         throw;
     } catch (const InputError& error) {
@@ -61,12 +62,13 @@ void EvolutionDirectory::make_logs() const {
 }
 
 /// An entry whose lines are no longer there counts as little as one that was never written.
-std::vector<JournalEntry> EvolutionDirectory::committed_after(const Checkpoint& checkpoint) const {
+std::vector<JournalEntry> EvolutionDirectory::committed_after(const Checkpoint& checkpoint) {
     std::vector<JournalEntry> entries = Journal::read(path(), checkpoint.generation);
     const auto sound = [this](const JournalEntry& entry) {
-        return !GenerationLog::shorter(path(), entry.logs) && !changed_log(path(), entry);
+        return !GenerationLog::shorter(path(), entry.logs) &&
+               !changed_log(path(), entry, logs_read_);
     };
-    // Whole files are read for each look, and an entry has all lines of those before it.
+    // An entry has all lines of those before it, and each of them would be a look at whole files.
     if (!entries.empty() && !sound(entries.back())) {
         entries.erase(std::ranges::partition_point(entries, sound), entries.end());
     }
@@ -89,7 +91,7 @@ bool EvolutionDirectory::load_newest(const Accept& accept,
                     fmt::format("{} cannot be used ({} is shorter than it says) restore that log",
                                 candidate.path.string(), *log));
             }
-            if (const auto log = changed_log(path(), checkpoint)) {
+            if (const auto log = changed_log(path(), checkpoint, logs_read_)) {
                 throw ChangedLog(changed_text(path() / *log));
             }
             const std::uint64_t generation = checkpoint.generation;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cambrian/distributed/coordinator/checkpoint.hpp"
@@ -31,14 +32,17 @@ class EvolutionDirectory : public RunDirectory {
         std::function<void(Checkpoint&& checkpoint, std::span<const JournalEntry> committed)>;
     [[nodiscard]] bool load_newest(const Accept& accept,
                                    const std::function<void(const std::string&)>& warn);
+    /// What load_newest() has read of the logs.
+    [[nodiscard]] GenerationLog::Prefixes take_logs_read() { return std::exchange(logs_read_, {}); }
     /// The newest checkpoint becomes checkpoint-<generation>.cmb; the oldest beyond `keep` go.
     void save(const Checkpoint& checkpoint);
 
   private:
-    [[nodiscard]] std::vector<JournalEntry> committed_after(const Checkpoint& checkpoint) const;
+    [[nodiscard]] std::vector<JournalEntry> committed_after(const Checkpoint& checkpoint);
 
     std::uint64_t keep_;
     std::optional<std::uint64_t> newest_;  ///< Generation of checkpoint.cmb.
+    GenerationLog::Prefixes logs_read_;
 };
 
 }  // namespace cambrian::distributed

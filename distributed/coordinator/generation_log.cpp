@@ -140,22 +140,26 @@ LoggedParts logged_parts(const Experiment& experiment) {
 }
 
 GenerationLog::GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,
-                             const std::optional<GenerationReport>& last, LoggedParts parts)
+                             const std::optional<GenerationReport>& last, LoggedParts parts,
+                             Prefixes known)
     : parts_(std::move(parts)),
-      generations_(directory / names[0], lengths[0]),
+      generations_(directory / names[0], lengths[0], std::move(known[0])),
       timings_(directory / names[timings_at],
                whole_lines(directory / names[timings_at], lengths[timings_at], timings_header)) {
     if (parts_.individuals != LoggedIndividuals::none || lengths[individuals_at] > 0) {
-        individuals_.emplace(directory / names[individuals_at], lengths[individuals_at]);
+        individuals_.emplace(directory / names[individuals_at], lengths[individuals_at],
+                             std::move(known[individuals_at]));
     } else {
         // Of a run that ended before its first checkpoint.
         std::filesystem::remove(directory / names[individuals_at]);
     }
     if (parts_.islands) {
-        islands_.emplace(directory / names[islands_at], lengths[islands_at]);
+        islands_.emplace(directory / names[islands_at], lengths[islands_at],
+                         std::move(known[islands_at]));
     }
     if (parts_.species) {
-        species_.emplace(directory / names[species_at], lengths[species_at]);
+        species_.emplace(directory / names[species_at], lengths[species_at],
+                         std::move(known[species_at]));
     }
     const std::string species_columns =
         std::string(parts_.islands ? "generation,island," : "generation,") + species_header;
@@ -322,10 +326,10 @@ std::optional<std::string> GenerationLog::shorter(const std::filesystem::path& d
 
 std::optional<std::string> GenerationLog::changed(const std::filesystem::path& directory,
                                                   const Lengths& lengths,
-                                                  const Checksums& checksums) {
+                                                  const Checksums& checksums, Prefixes& known) {
     for (std::size_t i = 0; i < result_files; ++i) {
         const Content content = i == individuals_at ? Content::blocks : Content::lines;
-        if (!unchanged(directory / names[i], lengths[i], checksums[i], content)) {
+        if (!unchanged(directory / names[i], lengths[i], checksums[i], content, known[i])) {
             return names[i];
         }
     }

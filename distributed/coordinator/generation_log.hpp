@@ -62,12 +62,15 @@ class GenerationLog {
     /// Of the files of results, which must be there whole: all but the timings.
     static constexpr std::size_t result_files = 4;
     using Checksums = std::array<Hash128, result_files>;
+    using Prefixes = std::array<FilePrefix, result_files>;
 
     /// Continues files of these lengths (what is longer is cut) with the line of the `last`
     /// generation; zero lengths begin new ones. Timings may have been lost. Without
     /// individuals their file gets no more blocks; where there is none, it stays so.
+    /// @param known what changed() has read of them.
     GenerationLog(const std::filesystem::path& directory, const Lengths& lengths,
-                  const std::optional<GenerationReport>& last, LoggedParts parts = {});
+                  const std::optional<GenerationReport>& last, LoggedParts parts = {},
+                  Prefixes known = {});
 
     /// Appends one generation and hands it to the system.
     void append(const GenerationReport& report, const GenerationColumns& columns,
@@ -85,9 +88,11 @@ class GenerationLog {
                                                             const Lengths& lengths);
     /// Name of a file of results that does not begin with the lines of the checkpoint, see
     /// unchanged().
+    /// @param known of looks before this one.
     [[nodiscard]] static std::optional<std::string> changed(const std::filesystem::path& directory,
                                                             const Lengths& lengths,
-                                                            const Checksums& checksums);
+                                                            const Checksums& checksums,
+                                                            Prefixes& known);
 
   private:
     void append_individuals(const GenerationColumns& columns);

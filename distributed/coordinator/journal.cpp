@@ -155,10 +155,6 @@ std::uint64_t Journal::append(const JournalEntry& entry) {
     return bytes.size();
 }
 
-void Journal::sync() {
-    file_->sync();
-}
-
 std::vector<JournalEntry> Journal::read(const fs::path& directory, std::uint64_t generation) {
     std::vector<JournalEntry> entries;
     for (std::uint64_t next = generation;;) {

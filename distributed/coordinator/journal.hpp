@@ -39,7 +39,6 @@ class Journal {
                                        std::uint64_t generation, std::size_t entries);
     /// Hands an entry to the system. Returns its bytes.
     std::uint64_t append(const JournalEntry& entry);
-    void sync();
 
     /// All sound entries from a generation on, one after another, also of later journals.
     [[nodiscard]] static std::vector<JournalEntry> read(const std::filesystem::path& directory,

@@ -155,6 +155,14 @@ void LeaseTable::renew(int rank, std::uint64_t shard, Time deadline) {
     }
 }
 
+void LeaseTable::extend(Clock::duration time, Time latest) {
+    for (Held& held : held_) {
+        if (held.deadline < latest) {
+            held.deadline = std::min(held.deadline + time, latest);
+        }
+    }
+}
+
 void LeaseTable::end_lease(Held& held) {
     if (std::exchange(held.leased, false)) {
         load_of(held.rank).leased -= held.shard.items.size();

@@ -61,6 +61,8 @@ class LeaseTable {
     bool give(int rank, const FirstShare& share, Time deadline);
     /// Prolongs the lease of a shard that this rank still holds.
     void renew(int rank, std::uint64_t shard, Time deadline);
+    /// Prolongs all leases by a time, until `latest` at most.
+    void extend(Clock::duration time, Time latest);
 
     struct Lapse {
         int rank = 0;

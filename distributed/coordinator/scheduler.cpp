@@ -31,17 +31,21 @@ constexpr std::size_t told_states = 64;
 
 Scheduler::Scheduler(Communicator& communicator, Backend& backend, const Experiment& experiment,
                      const Ancestry& ancestry, Reporter& reporter,
-                     const std::atomic<int>& interrupt, const Reign& reign)
+                     const std::atomic<int>& interrupt, const Turn& turn)
     : communicator_(communicator),
       own_rank_(communicator.rank()),
-      reign_(reign),
+      reign_(turn.reign),
       experiment_(experiment),
       reporter_(reporter),
       interrupt_(interrupt),
       handshake_(introduce(experiment, backend)),
       peers_(static_cast<std::size_t>(communicator.size())),
       seconds_(peers_.size()),
-      shard_evaluator_(backend, experiment, weights_may_stay(experiment, communicator.size())),
+      local_(turn.compute
+                 ? turn.compute
+                 : std::make_shared<LocalCompute>(backend, experiment, communicator.size())),
+      shard_evaluator_(local_->shard_evaluator),
+      compute_(local_->thread.get()),
       threads_(backend.threads()),
       ancestry_(ancestry),
       follower_(make_strategy(experiment),
@@ -49,19 +53,18 @@ Scheduler::Scheduler(Communicator& communicator, Backend& backend, const Experim
                  !inherits_learning(experiment), first_generations(experiment.changes),
                  shard_evaluator_.makes_on_backend()},
                 shard_evaluator_.variation(), shard_evaluator_.genomes(), threads_),
+      answers_(communicator, experiment.distribution.lease_seconds),
       last_progress_(Clock::now()),
       last_watch_(Clock::now()),
+      last_look_(Clock::now()),
       worked_until_(Clock::now()) {
     Peer& own = peer(own_rank_);
     own.known = true;
     own.silent = true;  // Nothing is sent to it.
-    for (const int rank : reign.dead) {
+    for (const int rank : reign_.dead) {
         if (rank >= 0 && rank < communicator.size()) {
             peer(rank).left = true;
         }
-    }
-    if (communicator.size() > 1) {
-        compute_ = std::make_unique<ComputeThread>(shard_evaluator_);
     }
 }
 
@@ -76,6 +79,14 @@ Scheduler::~Scheduler() {
         } catch (const std::exception&) {
             // The worker's own watchdog ends it.
         }
+    }
+    try {
+        if (compute_ != nullptr) {
+            compute_->change_owner();
+            compute_->drain();  // What runs there may use this scheduler.
+        }
+    } catch (const std::exception&) {
+        // Then nothing runs there.
     }
 }
 
@@ -373,7 +384,9 @@ std::optional<Scheduler::Assignment> Scheduler::next_shard(int rank, Clock::time
 }
 
 void Scheduler::feed_own_thread() {
-    while (compute_->in_flight() < shards_in_flight && has_room(own_rank_)) {
+    // Other ranks are not to wait for births that wait for one that nobody wants any more.
+    while (!compute_->occupied() && compute_->in_flight() < shards_in_flight &&
+           has_room(own_rank_)) {
         const auto given = next_shard(own_rank_, Clock::time_point::max());
         if (!given || !bring_parents(*given)) {
             return;

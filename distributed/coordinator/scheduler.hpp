@@ -50,9 +50,10 @@ struct GenerationResults {
 class Scheduler {
   public:
     /// @param ancestry makes what no rank has any more.
+    /// @param turn its epoch, and what this rank computes with.
     Scheduler(Communicator& communicator, Backend& backend, const Experiment& experiment,
               const Ancestry& ancestry, Reporter& reporter, const std::atomic<int>& interrupt,
-              const Reign& reign);
+              const Turn& turn);
     ~Scheduler();
     Scheduler(const Scheduler&) = delete;
     Scheduler& operator=(const Scheduler&) = delete;
@@ -116,6 +117,8 @@ class Scheduler {
     /// Ancestry::make, with what individuals inherit of what was learned.
     [[nodiscard]] Ancestry::Genomes make_again(const Ancestry& ancestry,
                                                std::span<const evolve::BirthId> origins);
+    /// Of this rank's backend.
+    [[nodiscard]] std::int64_t memory_limit() const { return local_->memory_limit; }
     [[nodiscard]] GenomePool& genome_memory() { return shard_evaluator_.genomes(); }
     [[nodiscard]] const evolve::Variation& variation() const {
         return shard_evaluator_.variation();
@@ -289,6 +292,8 @@ class Scheduler {
     void take_request(int rank, Request request);
     /// A rank came to another state of the newest round: nothing of it counts, and it is told all.
     void refuse_diverged(int rank);
+    /// What a rank has is for others.
+    void withdraw(int rank);
     void take_failure(int rank, const ShardFailure& failure);
     void answer(int rank, const GenomeRequest& request);
     /// Sends what a rank has asked for and is here, or was made for it; the others are told to be
@@ -298,6 +303,9 @@ class Scheduler {
     /// that wait; the others are answered after it.
     void learn_again(std::vector<evolve::BirthId> lost);
     void watch_leases();
+    /// Where this rank has looked at nothing for long, others were not silent: what they said
+    /// meanwhile is still to be heard.
+    void allow_for_gap();
     void take_genomes(int rank, const GenomeReply& reply);
     /// False where the answer does not count.
     bool deliver(int rank, std::uint64_t shard, const ShardScores& scores);
@@ -326,7 +334,9 @@ class Scheduler {
     std::optional<Crew> crew_;
     std::vector<ShardCost> seconds_;
     Talk talk_;
-    ShardEvaluator shard_evaluator_;  ///< Before whatever holds genomes that it made.
+    std::shared_ptr<LocalCompute> local_;  ///< Before whatever holds genomes that it made.
+    ShardEvaluator& shard_evaluator_;
+    ComputeThread* compute_;  ///< Null with one rank, which works on its own.
     ThreadPool& threads_;
     const Ancestry& ancestry_;
     Follower follower_;
@@ -335,14 +345,15 @@ class Scheduler {
     std::shared_ptr<const void> retired_;  ///< Let go with the next shard of this rank.
     Ancestry::Genomes fetched_;            ///< Null until they come.
     ReceivedGenomes received_;
+    GenomeAnswers answers_;
     /// Who waits for genomes that learn once more, and for which.
     std::vector<std::pair<int, GenomeRequest>> waiting_;
     std::deque<Progress> progress_;  ///< Of the first open rounds; empty between rounds.
     Clock::time_point last_progress_;
     Clock::time_point last_watch_;
+    Clock::time_point last_look_;     ///< For messages or at leases.
     Clock::time_point worked_until_;  ///< Where no thread works but this one.
     std::optional<std::string> farewell_ = "the run has ended";
-    std::unique_ptr<ComputeThread> compute_;  ///< None with one rank, which works on its own.
 };
 
 }  // namespace cambrian::distributed

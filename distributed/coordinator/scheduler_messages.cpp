@@ -8,6 +8,7 @@
 #include "cambrian/distributed/coordinator/scheduler.hpp"
 #include "cambrian/distributed/protocol/handshake.hpp"
 #include "cambrian/distributed/worker/genome_answers.hpp"
+#include "cambrian/distributed/worker/worker.hpp"
 #include "cambrian/engine/core/error.hpp"
 
 // The coordinator's ears: what workers say. scheduler_orders.cpp holds what they are told.
@@ -27,9 +28,12 @@ constexpr std::chrono::milliseconds watch_pause{10};
 }  // namespace
 
 void Scheduler::serve(microseconds patience) {
+    allow_for_gap();
     if (compute_) {
         compute_->hand_over();
-        patience = compute_->changes() ? std::min(patience, ComputeThread::look_every) : patience;
+        answers_.send_more();
+        const bool busy = compute_->changes() || answers_.waiting();
+        patience = busy ? std::min(patience, ComputeThread::look_every) : patience;
     }
     for (int heard = 0; heard < messages_at_once; ++heard) {
         const auto message = communicator_.receive(patience);
@@ -110,7 +114,6 @@ void Scheduler::dispatch(const Message& message) {
         case MessageKind::shard:
         case MessageKind::stop:
         case MessageKind::initial:
-        case MessageKind::record:
         case MessageKind::round_end:
             break;
     }
@@ -131,6 +134,11 @@ void Scheduler::renew_leases(int rank, std::span<const std::uint64_t> held) {
 
 void Scheduler::welcome(int rank, Handshake handshake) {
     check_same(handshake_, handshake, rank, experiment_.distribution.mixed);
+    if (peer(rank).known) {
+        // Whoever introduces itself again has begun anew, and will not answer what it had.
+        withdraw(rank);
+        peer(rank).room = 0;
+    }
     peer(rank).handshake = std::move(handshake);
     peer(rank).known = true;
     peer(rank).title.clear();
@@ -163,15 +171,19 @@ void Scheduler::take_request(int rank, Request request) {
 
 void Scheduler::refuse_diverged(int rank) {
     peer(rank).diverged = true;
+    withdraw(rank);
+    reporter_.warning(fmt::format(
+        "the scores of {} do not count (it came to another state of the run: its build or its "
+        "memory differs) run without its host if it goes on",
+        title(rank)));
+}
+
+void Scheduler::withdraw(int rank) {
     for (Progress& round : progress_) {
         round.leases.withdraw(rank);
         round.unasked.erase(rank);
     }
     consider_all();
-    reporter_.warning(fmt::format(
-        "the scores of {} do not count (it came to another state of the run: its build or its "
-        "memory differs) run without its host if it goes on",
-        title(rank)));
 }
 
 void Scheduler::take_failure(int rank, const ShardFailure& failure) {
@@ -181,10 +193,7 @@ void Scheduler::take_failure(int rank, const ShardFailure& failure) {
     }
     peer(rank).left = true;
     crew_.reset();
-    for (Progress& round : progress_) {
-        round.leases.withdraw(rank);
-    }
-    consider_all();
+    withdraw(rank);
     if (interrupted()) {
         return;  // Like all others.
     }
@@ -246,7 +255,7 @@ void Scheduler::send_wanted(int rank, const GenomeRequest& request, const Ancest
         const auto at = made.find(origin);
         wanted.emplace_back(origin, at != made.end() ? at->second : follower_.find(origin));
     }
-    send_genomes(communicator_, rank, *compute_, wanted);
+    answers_.add(rank, *compute_, wanted);
 }
 
 void Scheduler::take_genomes(int rank, const GenomeReply& reply) {
@@ -267,7 +276,24 @@ void Scheduler::take_genomes(int rank, const GenomeReply& reply) {
     }
 }
 
+void Scheduler::allow_for_gap() {
+    const Clock::time_point now = Clock::now();
+    const double passed = seconds_of(now - std::exchange(last_look_, now));
+    const double most = longest_gap(experiment_.distribution.lease_seconds);
+    if (passed <= most) {
+        return;
+    }
+    const Clock::duration unheard = duration_of(passed - most);
+    for (Progress& round : progress_) {
+        round.leases.extend(unheard, lease_end());
+    }
+    for (Peer& worker : peers_) {
+        worker.heard = std::min(worker.heard + unheard, now);
+    }
+}
+
 void Scheduler::watch_leases() {
+    allow_for_gap();
     const Clock::time_point now = Clock::now();
     if (now - last_watch_ < watch_pause) {
         return;

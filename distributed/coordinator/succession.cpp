@@ -24,13 +24,17 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* reign_name = "coordinator.json";
-/// Between the tries of two ranks: longer than it takes to note that one has succeeded.
-constexpr std::chrono::milliseconds turn{150};
-/// No rank waits longer for the tries of others, however many there are.
-constexpr std::chrono::milliseconds longest_turns{1000};
+/// Between the tries of two ranks: longer than it takes to note that one has succeeded,
+constexpr std::chrono::milliseconds longest_turn{150};
+/// but of all ranks, however many there are. The lock decides between those that try at once.
+constexpr std::chrono::milliseconds longest_round{500};
 constexpr std::chrono::milliseconds patience{25};
 /// A file system that fails may answer again: it had a part in the death of the coordinator.
 constexpr std::chrono::seconds longest_failure{5};
+
+Clock::duration turn_of(int ranks) {
+    return std::min<Clock::duration>(longest_turn, Clock::duration(longest_round) / ranks);
+}
 
 /// Whether one reign comes after another. Throws Deposed where it is that of another job, whose
 /// ranks have the same numbers.
@@ -84,9 +88,19 @@ std::optional<Reign> successor_of(const Reign& former, const fs::path& directory
     return known ? reign : std::nullopt;
 }
 
-/// The reign of a coordinator that speaks again; nothing where it says that the run is over.
-std::optional<Reign> going_on(const Message& message, const Reign& former) {
-    return message.kind == MessageKind::stop ? std::nullopt : std::optional(former);
+/// What a rank hears in one look.
+enum class Heard : std::uint8_t { nothing_new, goes_on, is_over };
+
+Heard hear(Communicator& communicator, const Reign& former, const Meanwhile& meanwhile) {
+    const auto message = communicator.receive(patience);
+    const bool speaks = message && message->source == former.rank;
+    if (speaks && message->kind == MessageKind::stop) {
+        return Heard::is_over;
+    }
+    if (meanwhile) {
+        meanwhile(message ? &*message : nullptr);
+    }
+    return speaks ? Heard::goes_on : Heard::nothing_new;
 }
 
 }  // namespace
@@ -155,10 +169,10 @@ void ReignWatch::check() {
 std::optional<Reign> await_successor(const fs::path& directory, Communicator& communicator,
                                      const Reign& former, const std::atomic<int>& interrupt,
                                      const std::function<void(const std::string&)>& say,
-                                     bool kill_stopped) {
+                                     bool kill_stopped, const Meanwhile& meanwhile) {
     const int size = communicator.size();
     const int place = (communicator.rank() - former.rank - 1 + size) % size;
-    Clock::time_point next = Clock::now() + place * turn;
+    Clock::time_point next = Clock::now() + place * turn_of(size);
     std::optional<Clock::time_point> failing;  // Since then.
     bool said = false;
     const auto look_at_holder = [&] {
@@ -190,11 +204,11 @@ std::optional<Reign> await_successor(const fs::path& directory, Communicator& co
                     throw;
                 }
             }
-            next = Clock::now() + (failing ? 1 : size) * turn;
+            next = Clock::now() + (failing ? longest_turn : size * turn_of(size));
         }
-        if (const auto message = communicator.receive(patience);
-            message && message->source == former.rank) {
-            return going_on(*message, former);
+        if (const Heard heard = hear(communicator, former, meanwhile);
+            heard != Heard::nothing_new) {
+            return heard == Heard::goes_on ? std::optional(former) : std::nullopt;
         }
     }
     return std::nullopt;
@@ -202,12 +216,14 @@ std::optional<Reign> await_successor(const fs::path& directory, Communicator& co
 
 std::optional<Reign> await_other_successor(const fs::path& directory, Communicator& communicator,
                                            const CoordinatorLost& lost,
-                                           const std::atomic<int>& interrupt, double seconds) {
+                                           const std::atomic<int>& interrupt, double seconds,
+                                           const Meanwhile& meanwhile) {
     const Reign& former = lost.former.value();
-    // As long as two turns of those that may follow: the first may find the lock in other hands.
-    const Clock::time_point end = Clock::now() +
-                                  std::min(2 * communicator.size() * turn, longest_turns) +
-                                  duration_of(seconds);
+    const int size = communicator.size();
+    // As long as two turns of those that may follow, the first of which may find the lock in other
+    // hands; and as a file system may fail them, or free the lock of a dead process late.
+    const Clock::time_point end =
+        Clock::now() + 2 * size * turn_of(size) + longest_failure + duration_of(seconds);
     while (interrupt.load() == 0) {
         if (const auto reign = successor_of(former, directory, communicator.size())) {
             return reign;
@@ -215,9 +231,9 @@ std::optional<Reign> await_other_successor(const fs::path& directory, Communicat
         if (Clock::now() >= end) {
             throw lost;
         }
-        if (const auto message = communicator.receive(patience);
-            message && message->source == former.rank) {
-            return going_on(*message, former);
+        if (const Heard heard = hear(communicator, former, meanwhile);
+            heard != Heard::nothing_new) {
+            return heard == Heard::goes_on ? std::optional(former) : std::nullopt;
         }
     }
     return std::nullopt;

@@ -42,8 +42,13 @@ class ReignWatch {
     std::array<std::int64_t, 3> seen_{};
 };
 
+/// What a rank does each time it has looked for a successor, with the message that came meanwhile;
+/// null: none did. The word of a coordinator that speaks again is the last one.
+using Meanwhile = std::function<void(const Message*)>;
+
 /// After the silence of a coordinator: who follows. The directory's lock decides: it is free when
-/// the coordinator has died, and the first rank that gets it follows. Ranks try one after another.
+/// the coordinator has died, and the first rank that gets it follows. Ranks try one after another,
+/// all of them within half a second: none waits long for ranks that have died, too.
 /// While the lock is held the coordinator lives, stopped or cut off, and all wait for it; `say` is
 /// told so once. With `kill_stopped` its process is killed where it is stopped on this host.
 /// Returns the former reign where the coordinator speaks again, and nothing when interrupted or
@@ -53,14 +58,12 @@ class ReignWatch {
 [[nodiscard]] std::optional<Reign> await_successor(
     const std::filesystem::path& directory, Communicator& communicator, const Reign& former,
     const std::atomic<int>& interrupt, const std::function<void(const std::string&)>& say,
-    bool kill_stopped = false);
+    bool kill_stopped = false, const Meanwhile& meanwhile = {});
 /// The same for a rank that the lock does not keep out: it never follows itself, and waits for
-/// another one for so many seconds, and two tries of each rank, or one second. Then it throws
-/// `lost`, which names the former reign.
-[[nodiscard]] std::optional<Reign> await_other_successor(const std::filesystem::path& directory,
-                                                         Communicator& communicator,
-                                                         const CoordinatorLost& lost,
-                                                         const std::atomic<int>& interrupt,
-                                                         double seconds);
+/// another one for so many seconds, two tries of each rank, and as long as a directory may fail
+/// those. Then it throws `lost`, which names the former reign.
+[[nodiscard]] std::optional<Reign> await_other_successor(
+    const std::filesystem::path& directory, Communicator& communicator, const CoordinatorLost& lost,
+    const std::atomic<int>& interrupt, double seconds, const Meanwhile& meanwhile = {});
 
 }  // namespace cambrian::distributed

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_set>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <set>
 #include <utility>
 
 #include "cambrian/distributed/generation/blocks.hpp"
@@ -25,11 +28,19 @@ std::vector<evolve::BirthId> origins_of(const evolve::Strategy& strategy,
     return origins;
 }
 
+/// A steady state also has the addresses of the pools of its window.
+std::size_t bytes_of(const evolve::Strategy& strategy) {
+    constexpr std::size_t without_members = 1024;
+    return without_members + strategy.parent_pool().size_bytes() +
+           strategy.open() * sizeof(std::shared_ptr<void>);
+}
+
 }  // namespace
 
 void Ancestry::begin(SharedStrategy strategy, std::span<const SharedIndividual> genomes) {
     known_.clear();
     states_ = open_states(std::move(strategy));
+    bytes_ = 0;
     std::size_t next = 0;
     for (const SharedStrategy& state : states_) {
         for (const evolve::Member& member : state->parent_pool()) {
@@ -41,41 +52,51 @@ void Ancestry::begin(SharedStrategy strategy, std::span<const SharedIndividual> 
 }
 
 void Ancestry::add(std::span<const std::byte> decision) {
-    states_.push_back(states_.back()->apply(decision));
+    add(states_.back()->apply(decision));
+}
+
+void Ancestry::add(SharedStrategy next) {
+    bytes_ += bytes_of(*next);
+    states_.push_back(std::move(next));
+}
+
+std::optional<std::size_t> Ancestry::state_of(evolve::BirthId origin) const {
+    const auto after = std::ranges::upper_bound(
+        states_, origin, {}, [](const SharedStrategy& state) { return state->first_birth(); });
+    if (after == states_.begin()) {
+        return std::nullopt;
+    }
+    const evolve::Strategy& strategy = **std::prev(after);
+    return origin - strategy.first_birth() < strategy.births()
+               ? std::optional(static_cast<std::size_t>(after - states_.begin()) - 1)
+               : std::nullopt;
 }
 
 bool Ancestry::knows(evolve::BirthId origin) const {
-    return known_.contains(origin) ||
-           std::ranges::any_of(states_, [origin](const SharedStrategy& state) {
-               return origin - state->first_birth() < state->births();
-           });
+    return known_.contains(origin) || state_of(origin);
 }
 
 Ancestry::Needed Ancestry::ancestors_of(std::span<const evolve::BirthId> origins) const {
-    Needed needed(states_.size());
-    std::unordered_set<evolve::BirthId> wanted(origins.begin(), origins.end());
-    for (std::size_t step = states_.size(); step-- > 0;) {
-        const evolve::Strategy& strategy = *states_[step];
-        const evolve::BirthId first = strategy.first_birth();
-        std::vector<std::uint64_t>& positions = needed[step];
-        for (const evolve::BirthId origin : wanted) {
-            if (origin - first < strategy.births() && !known_.contains(origin)) {
-                positions.push_back(origin - first);
-            }
+    Needed needed;
+    // A parent has a lower id than its child, so none comes after its turn.
+    std::set<evolve::BirthId, std::greater<>> wanted(origins.begin(), origins.end());
+    while (!wanted.empty()) {
+        const evolve::BirthId origin = wanted.extract(wanted.begin()).value();
+        if (known_.contains(origin)) {
+            continue;
         }
-        for (const std::uint64_t position : positions) {
-            wanted.erase(first + position);
-            for (const evolve::BirthId parent : origins_of(strategy, strategy.birth(position))) {
-                wanted.insert(parent);
-            }
-        }
-    }
-    for (const evolve::BirthId origin : wanted) {
-        if (!known_.contains(origin)) {
+        const std::optional<std::size_t> step = state_of(origin);
+        if (!step) {
             throw InputError(fmt::format(
                 "the genome of birth {} cannot be made again (it was born before the oldest "
                 "checkpoint, or never) resume the run from its checkpoint",
                 origin));
+        }
+        const evolve::Strategy& strategy = *states_[*step];
+        const std::uint64_t position = origin - strategy.first_birth();
+        needed[*step].push_back(position);
+        for (const evolve::BirthId parent : origins_of(strategy, strategy.birth(position))) {
+            wanted.insert(parent);
         }
     }
     return needed;
@@ -90,9 +111,8 @@ Ancestry::Genomes Ancestry::make(std::span<const evolve::BirthId> origins,
         const auto at = made.find(origin);
         return at != made.end() ? at->second : known_.at(origin);
     };
-    for (std::size_t step = 0; step < states_.size(); ++step) {
+    for (const auto& [step, positions] : needed) {
         const evolve::Strategy& strategy = *states_[step];
-        const std::vector<std::uint64_t>& positions = needed[step];
         std::vector<SharedIndividual> children(positions.size());
         for_each_index(threads, positions.size(), block_of_genomes, [&](std::size_t i) {
             evolve::Birth birth = strategy.birth(positions[i]);
@@ -108,7 +128,7 @@ Ancestry::Genomes Ancestry::make(std::span<const evolve::BirthId> origins,
             birth.parents = named;
             children[i] = make_child(variation, birth, parents, memory).genome;
         });
-        if (teach && !children.empty()) {
+        if (teach) {
             teach(children, strategy.generation());
         }
         for (std::size_t i = 0; i < positions.size(); ++i) {

@@ -3,9 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <span>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "cambrian/distributed/generation/genome_pool.hpp"
@@ -27,8 +28,10 @@ class Ancestry {
     /// The next step. Throws InputError where the decision is about another state.
     void add(std::span<const std::byte> decision);
     /// The same where the state is known already.
-    void add(SharedStrategy next) { states_.push_back(std::move(next)); }
+    void add(SharedStrategy next);
     [[nodiscard]] const SharedStrategy& last() const { return states_.back(); }
+    /// What the states since begin() take in memory, about.
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
     /// Whether make() makes the genome of a birth: it was born on the way, or a member before.
     [[nodiscard]] bool knows(evolve::BirthId origin) const;
 
@@ -42,10 +45,13 @@ class Ancestry {
                                ThreadPool& threads, const Teach& teach = {}) const;
 
   private:
-    using Needed = std::vector<std::vector<std::uint64_t>>;  ///< Positions, by state.
+    using Needed = std::map<std::size_t, std::vector<std::uint64_t>>;  ///< Positions, by state.
     [[nodiscard]] Needed ancestors_of(std::span<const evolve::BirthId> origins) const;
+    /// The state that gives a birth; nothing where none on the way does.
+    [[nodiscard]] std::optional<std::size_t> state_of(evolve::BirthId origin) const;
 
-    std::vector<SharedStrategy> states_;
+    std::vector<SharedStrategy> states_;  ///< Births of each have higher ids than those before.
+    std::size_t bytes_ = 0;
     Genomes known_;
 };
 

@@ -15,7 +15,7 @@ using little_endian::get;
 using little_endian::put;
 
 constexpr std::uint32_t frame_magic = 0x474D4243;  // "CBMG"
-constexpr std::uint32_t frame_version = 18;
+constexpr std::uint32_t frame_version = 19;
 constexpr std::size_t header_bytes = 32;
 
 [[noreturn]] void refuse(std::string_view source, std::string_view why) {

@@ -78,8 +78,7 @@ class Reading {
     }
     template <typename Element, typename Each>
     void list(std::vector<Element>& elements, std::uint64_t smallest, const Each& each) {
-        elements.resize(archive_.read_count(smallest));
-        std::ranges::for_each(elements, each);
+        archive_.read_list(elements, smallest, each);
     }
     template <typename Part, typename Each>
     void optional(std::optional<Part>& part, const Each& each) {

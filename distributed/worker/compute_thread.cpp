@@ -6,9 +6,38 @@
 
 namespace cambrian::distributed {
 
+LocalCompute::LocalCompute(Backend& backend, const Experiment& experiment, int ranks)
+    : shard_evaluator(backend, experiment, weights_may_stay(experiment, ranks)),
+      memory_limit(backend.memory().limit),
+      thread(ranks > 1 ? std::make_unique<ComputeThread>(shard_evaluator) : nullptr) {}
+
+void ComputeThread::change_owner() {
+    const bool works = occupied_ || in_flight_ > 0 || changing_ > 0;
+    {
+        const std::lock_guard lock(mutex_);
+        ++owner_;
+        finished_.clear();
+        arrived_.clear();
+    }
+    in_flight_ = 0;
+    changing_ = 0;
+    occupied_ = works;
+    thread_.submit([this] {
+        remaking_ = 0.0;
+        remade_ = 0;
+        idle_since_ = Clock::now();
+    });
+    if (works) {
+        // Its turn comes after the running job.
+        change(
+            {}, [](auto&) {}, [this](const auto&) { occupied_ = false; });
+    }
+}
+
 void ComputeThread::submit(Job job) {
     ++in_flight_;
-    thread_.submit([this, job = std::move(job)]() mutable { work(job); });
+    thread_.submit(
+        [this, owner = owner_.load(), job = std::move(job)]() mutable { work(job, owner); });
 }
 
 std::optional<JobResult> ComputeThread::take() {
@@ -40,7 +69,9 @@ void ComputeThread::bring_to_host(std::vector<SharedIndividual> genomes, Arrival
 void ComputeThread::change(std::vector<SharedIndividual> genomes, Change change, Arrival arrival) {
     ++changing_;
     Arrived wanted{std::move(genomes), std::move(change), std::move(arrival), nullptr, {}};
-    thread_.submit([this, wanted = std::move(wanted)]() mutable { apply(wanted); });
+    thread_.submit([this, owner = owner_.load(), wanted = std::move(wanted)]() mutable {
+        apply(wanted, owner);
+    });
 }
 
 void ComputeThread::remake(Follower& follower, const SharedRound& round, Remakes&& remakes) {
@@ -62,8 +93,8 @@ void ComputeThread::remake(Follower& follower, const SharedRound& round, Remakes
     });
 }
 
-void ComputeThread::apply(Arrived& wanted) {
-    if (ending_) {
+void ComputeThread::apply(Arrived& wanted, std::uint64_t owner) {
+    if (owner != owner_) {
         return;
     }
     try {
@@ -73,7 +104,9 @@ void ComputeThread::apply(Arrived& wanted) {
     }
     wanted.time = Clock::now();
     const std::lock_guard lock(mutex_);
-    arrived_.push_back(std::move(wanted));
+    if (owner == owner_) {
+        arrived_.push_back(std::move(wanted));
+    }
 }
 
 void ComputeThread::hand_over() {
@@ -97,8 +130,8 @@ void ComputeThread::hand_over() {
     }
 }
 
-void ComputeThread::work(Job& job) {
-    if (ending_) {
+void ComputeThread::work(Job& job, std::uint64_t owner) {
+    if (owner != owner_) {
         return;
     }
     const double waited = seconds_since(idle_since_);
@@ -109,7 +142,9 @@ void ComputeThread::work(Job& job) {
     idle_since_ = Clock::now();
     // Before all that the job held is let go: the owner does not wait for that.
     const std::lock_guard lock(mutex_);
-    finished_.push_back({std::move(result), idle_since_});
+    if (owner == owner_) {
+        finished_.push_back({std::move(result), idle_since_});
+    }
 }
 
 }  // namespace cambrian::distributed

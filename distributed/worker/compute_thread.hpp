@@ -3,10 +3,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -17,7 +19,7 @@
 
 namespace cambrian::distributed {
 
-/// Works on jobs in order while its owner talks to other ranks. Used by one owner.
+/// Works on jobs in order while its owner talks to other ranks. Used by one owner after another.
 class ComputeThread {
   public:
     /// How often its owner looks for what is finished.
@@ -25,9 +27,15 @@ class ComputeThread {
 
     explicit ComputeThread(ShardEvaluator& shard_evaluator) : shard_evaluator_(shard_evaluator) {}
     /// Waits for the running job; those not begun are dropped.
-    ~ComputeThread() { ending_ = true; }
+    ~ComputeThread() { ++owner_; }
     ComputeThread(const ComputeThread&) = delete;
     ComputeThread& operator=(const ComputeThread&) = delete;
+
+    /// For another owner: what the last one has submitted is wanted no more. The running job ends
+    /// by itself, others do not begin, and nobody hears of any of them, nor of what they took.
+    void change_owner();
+    /// Whether a job of an owner before still runs: what is submitted waits for its end.
+    [[nodiscard]] bool occupied() const { return occupied_; }
 
     void submit(Job job);
     /// A finished job.
@@ -66,21 +74,31 @@ class ComputeThread {
         std::exception_ptr failure;
         Clock::time_point time;  ///< In virtual time it may be to come.
     };
-    void work(Job& job);
-    void apply(Arrived& wanted);
+    void work(Job& job, std::uint64_t owner);
+    void apply(Arrived& wanted, std::uint64_t owner);
 
     ShardEvaluator& shard_evaluator_;
     std::size_t in_flight_ = 0;                    ///< Of the owner, no lock needed,
-    std::size_t changing_ = 0;                     ///< as is this.
+    std::size_t changing_ = 0;                     ///< as is this,
+    bool occupied_ = false;                        ///< and this.
     double remaking_ = 0.0;                        ///< Seconds since the last job. Of the thread,
     std::size_t remade_ = 0;                       ///< as is this,
     Clock::time_point idle_since_ = Clock::now();  ///< and this.
     std::mutex mutex_;
     std::deque<Finished> finished_;
     std::deque<Arrived> arrived_;
-    std::atomic<bool> ending_ = false;
+    std::atomic<std::uint64_t> owner_ = 0;  ///< How many there were before.
     /// Holds little: its owner has a few jobs in flight.
     TaskThread thread_{std::numeric_limits<std::size_t>::max()};
+};
+
+/// What a rank computes with, whoever coordinates: one for as long as it takes part.
+struct LocalCompute {
+    LocalCompute(Backend& backend, const Experiment& experiment, int ranks);
+
+    ShardEvaluator shard_evaluator;
+    const std::int64_t memory_limit;  ///< Of the backend, which only its thread asks as it works.
+    std::unique_ptr<ComputeThread> thread;  ///< None with one rank, which works on its own.
 };
 
 }  // namespace cambrian::distributed

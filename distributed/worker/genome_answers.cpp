@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <unordered_set>
 
 #include "cambrian/distributed/generation/blocks.hpp"
+#include "cambrian/distributed/worker/worker.hpp"
 #include "cambrian/engine/core/error.hpp"
 
 namespace cambrian::distributed {
@@ -16,50 +18,35 @@ namespace {
 /// on their way, and all copies of them stay in a cache.
 constexpr std::size_t reply_bytes = std::size_t{1} << 20U;
 constexpr std::size_t genomes_at_once = 64;
+/// A send counts as taken when all of it is, so one that is large may take longer than a lease.
+constexpr double slow_bytes_a_second = 1e7;
 
-/// An answer that grows until it is sent.
-class Answer {
-  public:
-    explicit Answer(std::vector<evolve::BirthId> gone) { reply_.gone = std::move(gone); }
-
-    void add(evolve::BirthId origin, const evolve::Individual& genome) {
+/// Takes the next message out of a queue.
+GenomeReply take_reply(std::deque<NamedIndividual>& genomes) {
+    GenomeReply reply;
+    std::unordered_map<const evolve::Structure*, std::uint32_t> numbers;
+    for (std::size_t bytes = 0; !genomes.empty() && bytes <= reply_bytes; genomes.pop_front()) {
+        const auto& [origin, genome] = genomes.front();
+        if (!genome) {
+            reply.gone.push_back(origin);
+            bytes += sizeof origin;
+            continue;
+        }
         const auto [at, fresh] =
-            numbers_.emplace(genome.structure.get(), static_cast<std::uint32_t>(numbers_.size()));
+            numbers.emplace(genome->structure.get(), static_cast<std::uint32_t>(numbers.size()));
         if (fresh) {
-            reply_.structures.push_back(evolve::encode(*genome.structure));
-            bytes_ += reply_.structures.back().size();
+            reply.structures.push_back(evolve::encode(*genome->structure));
+            bytes += reply.structures.back().size();
         }
-        reply_.genomes.push_back({origin, at->second, genome.weights});
-        bytes_ += genome.weights.size() * sizeof(float);
+        reply.genomes.push_back({origin, at->second, genome->weights});
+        bytes += genome->weights.size() * sizeof(float);
     }
-    [[nodiscard]] std::size_t bytes() const { return bytes_; }
-    void send_to(Communicator& communicator, int rank) {
-        send(communicator, rank, std::exchange(reply_, {}));
-        numbers_.clear();
-        bytes_ = 0;
-    }
-
-  private:
-    GenomeReply reply_;
-    std::unordered_map<const evolve::Structure*, std::uint32_t> numbers_;
-    std::size_t bytes_ = 0;
-};
-
-void send_all(Communicator& communicator, int rank, Answer answer,
-              std::span<const evolve::BirthId> origins, std::span<const SharedIndividual> genomes) {
-    for (std::size_t i = 0; i < genomes.size(); ++i) {
-        answer.add(origins[i], *genomes[i]);
-        if (answer.bytes() > reply_bytes) {
-            answer.send_to(communicator, rank);
-        }
-    }
-    answer.send_to(communicator, rank);
+    return reply;
 }
 
 }  // namespace
 
-void send_genomes(Communicator& communicator, int rank, ComputeThread& compute,
-                  std::span<const NamedIndividual> wanted) {
+void GenomeAnswers::add(int rank, ComputeThread& compute, std::span<const NamedIndividual> wanted) {
     std::vector<evolve::BirthId> gone;
     std::vector<evolve::BirthId> origins;
     std::vector<SharedIndividual> genomes;
@@ -76,11 +63,55 @@ void send_genomes(Communicator& communicator, int rank, ComputeThread& compute,
             gone.push_back(origin);
         }
     }
-    compute.bring_to_host(std::move(genomes), [&communicator, rank, gone = std::move(gone),
-                                               origins = std::move(origins)](
-                                                  const std::vector<SharedIndividual>& arrived) {
-        send_all(communicator, rank, Answer(gone), origins, arrived);
-    });
+    compute.bring_to_host(std::move(genomes),
+                          [this, rank, gone = std::move(gone),
+                           origins = std::move(origins)](std::vector<SharedIndividual> arrived) {
+                              Queue& queue = queues_[rank];
+                              for (const evolve::BirthId origin : gone) {
+                                  queue.genomes.emplace_back(origin, nullptr);
+                              }
+                              for (std::size_t i = 0; i < origins.size(); ++i) {
+                                  queue.genomes.emplace_back(origins[i], std::move(arrived[i]));
+                              }
+                              queue.looked = Clock::now();
+                              queue.still = 0.0;
+                              queue.given_up = false;
+                              send_more();
+                          });
+}
+
+void GenomeAnswers::send_more() {
+    for (auto at = queues_.begin(); at != queues_.end();) {
+        send_more(at->first, at->second);
+        at = at->second.genomes.empty() ? queues_.erase(at) : std::next(at);
+    }
+}
+
+void GenomeAnswers::send_more(int rank, Queue& queue) {
+    const Clock::time_point now = Clock::now();
+    const std::size_t left = std::exchange(queue.unfinished, communicator_.unfinished(rank));
+    queue.still +=
+        std::min(seconds_of(now - std::exchange(queue.looked, now)), longest_gap(lease_));
+    if (queue.unfinished < left) {
+        queue.still = 0.0;
+    }
+    while (!queue.genomes.empty() && queue.unfinished < max_unfinished) {
+        send(communicator_, rank, take_reply(queue.genomes));
+        queue.unfinished = communicator_.unfinished(rank);
+        queue.still = 0.0;
+    }
+    const double patience =
+        std::max(lease_, static_cast<double>(queue.unfinished) / slow_bytes_a_second);
+    if (!queue.given_up && queue.still > patience) {
+        queue.given_up = true;
+        for (auto& [origin, genome] : queue.genomes) {
+            genome = nullptr;
+        }
+    }
+}
+
+bool GenomeAnswers::waiting() const {
+    return std::ranges::any_of(queues_, [](const auto& entry) { return !entry.second.given_up; });
 }
 
 std::vector<GenomeAnswer> ReceivedGenomes::read(const GenomeReply& reply, std::string_view source,

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,6 +15,7 @@
 #include "cambrian/distributed/generation/genome_pool.hpp"
 #include "cambrian/distributed/protocol/message.hpp"
 #include "cambrian/distributed/worker/compute_thread.hpp"
+#include "cambrian/engine/core/clock.hpp"
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 
@@ -21,10 +24,41 @@ namespace cambrian::distributed {
 /// A genome by the birth that made it; null where nobody has it any more.
 using NamedIndividual = std::pair<evolve::BirthId, SharedIndividual>;
 
-/// Sends another rank the genomes that it asked for, in messages of limited size, once their
-/// weights are on the host. `communicator` lives until then.
-void send_genomes(Communicator& communicator, int rank, ComputeThread& compute,
-                  std::span<const NamedIndividual> wanted);
+/// The genomes that other ranks have asked for. Each rank is sent what it takes and little more, so
+/// that one that is stopped holds no copies of all the rest.
+class GenomeAnswers {
+  public:
+    /// A rank that has not taken so many bytes is sent no more.
+    static constexpr std::size_t max_unfinished = std::size_t{8} << 20U;
+
+    /// @param lease seconds in which a rank that lives takes something, unless more is on its way
+    /// than a slow network brings by then.
+    GenomeAnswers(Communicator& communicator, double lease)
+        : communicator_(communicator), lease_(lease) {}
+
+    /// Begins to send a rank what it asked for, once the weights are on the host: in a later call
+    /// of compute.hand_over(), which must not outlive this.
+    void add(int rank, ComputeThread& compute, std::span<const NamedIndividual> wanted);
+    /// Goes on. A rank that takes nothing for too long hears, should it come back, that the rest is
+    /// gone: then it asks for it again, or gives back what needs it.
+    void send_more();
+    /// Whether send_more() is to be called soon again.
+    [[nodiscard]] bool waiting() const;
+
+  private:
+    struct Queue {
+        std::deque<NamedIndividual> genomes;
+        std::size_t unfinished = 0;  ///< At the last look.
+        Clock::time_point looked;    ///< That look.
+        double still = 0.0;          ///< Seconds since the rank took or asked for something.
+        bool given_up = false;
+    };
+    void send_more(int rank, Queue& queue);
+
+    Communicator& communicator_;
+    double lease_;
+    std::map<int, Queue> queues_;  ///< By rank; none is empty.
+};
 
 /// What was read of an answer: a genome, or the problem with it.
 struct GenomeAnswer {

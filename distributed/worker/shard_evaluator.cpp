@@ -393,6 +393,8 @@ bool rank_lost(const std::exception_ptr& failure) {
         std::rethrow_exception(failure);
     } catch (const DeviceError&) {
         return true;
+    } catch (const evolve::UntrustedTask&) {
+        return true;
     } catch (...) {
         return false;
     }

@@ -198,7 +198,7 @@ class ShardEvaluator {
 /// Text of what a job threw.
 [[nodiscard]] std::string describe(const std::exception_ptr& failure);
 /// Whether a job threw because this rank is of no more use: its device is lost, or has no memory
-/// for a single birth.
+/// for a single birth, or its task cannot be trusted.
 [[nodiscard]] bool rank_lost(const std::exception_ptr& failure);
 
 }  // namespace cambrian::distributed

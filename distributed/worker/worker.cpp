@@ -25,44 +25,82 @@ constexpr microseconds idle_patience{50'000};
 
 }  // namespace
 
-Worker::Worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
-               const std::atomic<int>& interrupt, const WorkerLimits& limits, const Reign& reign,
+Worker::Worker(const Workplace& place, LocalCompute& compute, const Reign& reign,
                bool lock_excludes)
-    : communicator_(communicator),
-      experiment_(experiment),
-      interrupt_(interrupt),
-      limits_(limits),
+    : communicator_(place.communicator),
+      experiment_(place.experiment),
+      interrupt_(place.interrupt),
+      limits_(place.limits),
       reign_(reign),
-      handshake_(introduce(experiment, backend)),
-      log_(experiment.directory, communicator.rank()),
-      shard_evaluator_(backend, experiment, weights_may_stay(experiment, communicator.size())),
-      threads_(backend.threads()),
-      follower_(make_strategy(experiment),
-                {experiment.reevaluates(), static_cast<std::uint32_t>(communicator.size()),
-                 !inherits_learning(experiment), first_generations(experiment.changes),
-                 shard_evaluator_.makes_on_backend()},
-                shard_evaluator_.variation(), shard_evaluator_.genomes(), threads_),
-      watch_(experiment, limits_, log_, reign.epoch > 0 && lock_excludes, lock_excludes),
-      remaking_(limits),
-      compute_(shard_evaluator_) {}
+      handshake_(introduce(experiment_, place.backend)),
+      log_(experiment_.directory, communicator_.rank()),
+      compute_(*compute.thread),
+      threads_(place.backend.threads()),
+      follower_(make_strategy(experiment_),
+                {experiment_.reevaluates(), static_cast<std::uint32_t>(communicator_.size()),
+                 !inherits_learning(experiment_), first_generations(experiment_.changes),
+                 compute.shard_evaluator.makes_on_backend()},
+                compute.shard_evaluator.variation(), compute.shard_evaluator.genomes(), threads_),
+      answers_(communicator_, experiment_.distribution.lease_seconds),
+      watch_(experiment_, limits_, log_, reign.epoch > 0 && lock_excludes, lock_excludes),
+      remaking_(limits_) {}
 
 std::uint64_t Worker::run() {
-    send(communicator_, reign_.rank, handshake_);
-    ask(shards_in_flight, {});
-    while (!stopped_) {
-        report_results();
-        compute_.hand_over();
-        const bool busy = compute_.in_flight() > 0 || compute_.changes();
-        const microseconds patience = busy ? ComputeThread::look_every : idle_patience;
-        const bool thinks = busy && follower_.foresee();
-        if (auto message = communicator_.receive(thinks ? microseconds{0} : patience)) {
-            const Clock::time_point start = Clock::now();
-            handle(*message);
-            between_.communicate += seconds_since(start);
+    try {
+        while (!stopped_) {
+            join();
+            work();
+            keep_time();
         }
-        keep_time();
+    } catch (const std::exception& error) {
+        log_.line(error.what());
+        throw;
     }
     return evaluated_;
+}
+
+void Worker::join() {
+    if (!std::exchange(introduced_, true)) {
+        send(communicator_, reign_.rank, handshake_);
+    }
+    // A shard would wait for a birth that nobody wants any more, and others may be idle.
+    if (!told_room_ && !compute_.occupied()) {
+        told_room_ = true;
+        ask(shards_in_flight, {});
+    }
+}
+
+void Worker::work() {
+    report_results();
+    compute_.hand_over();
+    answers_.send_more();
+    const bool busy = compute_.in_flight() > 0 || compute_.changes();
+    const microseconds patience =
+        busy || answers_.waiting() ? ComputeThread::look_every : idle_patience;
+    const bool thinks = busy && follower_.foresee();
+    if (auto message = communicator_.receive(thinks ? microseconds{0} : patience)) {
+        const Clock::time_point start = Clock::now();
+        handle(*message);
+        between_.communicate += seconds_since(start);
+    }
+}
+
+void Worker::attend(const Message* message) {
+    try {
+        compute_.hand_over();
+        answers_.send_more();
+        if (message != nullptr) {
+            handle(*message);
+        }
+    } catch (const std::exception& error) {
+        log_.line(error.what());
+        throw;
+    }
+}
+
+void Worker::go_on() {
+    watch_.hear();
+    last_time_ = Clock::now();
 }
 
 void Worker::ask(std::uint32_t room, std::vector<ShardResult> results) {
@@ -189,15 +227,14 @@ void Worker::answer(int rank, const GenomeRequest& request) {
     for (const evolve::BirthId origin : request.origins) {
         wanted.emplace_back(origin, follower_.find(origin));
     }
-    send_genomes(communicator_, rank, compute_, wanted);
+    answers_.add(rank, compute_, wanted);
 }
 
 void Worker::keep_time() {
     const Clock::time_point now = Clock::now();
     const double lease = experiment_.distribution.lease_seconds;
-    // A process that was suspended has heard nothing either, so no gap counts for much.
-    const double passed = std::min(seconds_of(now - std::exchange(last_time_, now)),
-                                   std::clamp(lease / heartbeats_in_a_lease, 0.1, 1.0));
+    const double passed =
+        std::min(seconds_of(now - std::exchange(last_time_, now)), longest_gap(lease));
     watch_.pass(passed);
     since_heartbeat_ += passed;
     if (since_heartbeat_ >= lease / heartbeats_in_a_lease) {
@@ -216,22 +253,26 @@ void Worker::keep_time() {
     }
 }
 
+std::unique_ptr<Worker> make_worker(const Workplace& place, std::shared_ptr<LocalCompute>& compute,
+                                    const Reign& reign, bool lock_excludes) {
+    try {
+        if (!compute) {
+            compute = std::make_shared<LocalCompute>(place.backend, place.experiment,
+                                                     place.communicator.size());
+        }
+        return std::make_unique<Worker>(place, *compute, reign, lock_excludes);
+    } catch (const Error& error) {
+        decline(place.communicator, error.what(), reign.rank);
+        throw;
+    }
+}
+
 std::uint64_t run_worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
                          const std::atomic<int>& interrupt, const WorkerLimits& limits,
-                         const Reign& reign, bool lock_excludes) {
-    std::optional<Worker> worker;
-    try {
-        worker.emplace(communicator, backend, experiment, interrupt, limits, reign, lock_excludes);
-    } catch (const Error& error) {
-        decline(communicator, error.what(), reign.rank);
-        throw;
-    }
-    try {
-        return worker->run();
-    } catch (const std::exception& error) {
-        worker->note(error.what());
-        throw;
-    }
+                         const Reign& reign) {
+    const Workplace place{communicator, backend, experiment, interrupt, limits};
+    std::shared_ptr<LocalCompute> compute;
+    return make_worker(place, compute, reign, false)->run();
 }
 
 std::uint64_t run_worker(Communicator& communicator, Backend& backend, const Experiment& experiment,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -14,6 +15,12 @@ namespace cambrian::distributed {
 /// worker.
 inline constexpr double heartbeats_in_a_lease = 4.0;
 
+/// Seconds for which a gap between two looks at others counts at most: a process that was suspended
+/// has heard nothing either.
+[[nodiscard]] inline double longest_gap(double lease) {
+    return std::clamp(lease / heartbeats_in_a_lease, 0.1, 1.0);
+}
+
 struct WorkerLimits {
     /// Parents are made once more as long as that takes less than this share of the evaluation of
     /// their children, or five times as much where weights lie on a backend; else they travel.
@@ -24,10 +31,8 @@ struct WorkerLimits {
 };
 
 /// run_worker with limits of its own, for a coordinator that may be another rank than 0.
-/// @param lock_excludes what an earlier coordinator showed, see CoordinatorLost. A successor that
-/// has not spoken yet holds the lock then, or has died: it is given a lease, like one that has.
 std::uint64_t run_worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
                          const std::atomic<int>& interrupt, const WorkerLimits& limits,
-                         const Reign& reign = {}, bool lock_excludes = false);
+                         const Reign& reign = {});
 
 }  // namespace cambrian::distributed

@@ -24,19 +24,38 @@
 
 namespace cambrian::distributed {
 
+/// What a rank takes part in a run with.
+struct Workplace {
+    Communicator& communicator;
+    Backend& backend;
+    const Experiment& experiment;
+    const std::atomic<int>& interrupt;
+    const WorkerLimits& limits;
+};
+
 /// A rank that works for a coordinator: what run_worker does.
 class Worker {
   public:
-    Worker(Communicator& communicator, Backend& backend, const Experiment& experiment,
-           const std::atomic<int>& interrupt, const WorkerLimits& limits, const Reign& reign,
-           bool lock_excludes);
+    /// @param compute outlives it, and what it has begun there.
+    /// @param lock_excludes what an earlier coordinator showed, see CoordinatorLost. A successor
+    /// that has not spoken yet holds the lock then, or has died: it is given a lease, like one that
+    /// has.
+    Worker(const Workplace& place, LocalCompute& compute, const Reign& reign, bool lock_excludes);
 
-    /// Into this rank's log: whoever starts a job only sees what the coordinator says.
-    void note(std::string_view text) { log_.line(text); }
-
+    /// Until the coordinator says stop, or is silent: then it throws CoordinatorLost. Returns the
+    /// number of individuals evaluated.
     std::uint64_t run();
+    /// Between two calls of run(), while the coordinator is silent: hears other ranks, and that one
+    /// where it speaks again. What is evaluated is told when it does.
+    /// @param message null: none came.
+    void attend(const Message* message);
+    /// It has spoken again.
+    void go_on();
 
   private:
+    /// Introduces this rank, and says that it has room once nothing of a former reign runs here.
+    void join();
+    void work();
     void ask(std::uint32_t room, std::vector<ShardResult> results);
     void report_results();
     void report_failure(const JobResult& result);
@@ -89,11 +108,12 @@ class Worker {
     Reign reign_;  ///< Of the coordinator; its epoch is known from its first order on.
     Handshake handshake_;
     RankLog log_;
-    ShardEvaluator shard_evaluator_;  ///< Before whatever holds genomes that it made.
+    ComputeThread& compute_;
     ThreadPool& threads_;
     Follower follower_;
     PendingShards pending_;
     ReceivedGenomes received_;
+    GenomeAnswers answers_;
     std::set<std::uint64_t> begun_;  ///< Shards of open rounds that were begun here.
     /// Of rounds that this rank has not come to, by their numbers.
     std::map<std::uint64_t, RoundEnd> early_ends_;
@@ -107,9 +127,17 @@ class Worker {
     ShardCost between_;  ///< What the next result tells besides its own.
     double since_heartbeat_ = 0.0;
     double farewell_ = 0.0;
+    bool introduced_ = false;
+    bool told_room_ = false;
     bool stopped_ = false;
     Clock::time_point last_time_ = Clock::now();
-    ComputeThread compute_;
 };
+
+/// A worker that can begin; where there can be none, the coordinator is told. Parameters as of
+/// Worker.
+/// @param compute made here where it is null.
+[[nodiscard]] std::unique_ptr<Worker> make_worker(const Workplace& place,
+                                                  std::shared_ptr<LocalCompute>& compute,
+                                                  const Reign& reign, bool lock_excludes);
 
 }  // namespace cambrian::distributed

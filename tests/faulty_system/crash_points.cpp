@@ -145,7 +145,7 @@ extern "C" int remove(const char* path) noexcept {
 }
 
 // distributed::MessageKind::round_end
-constexpr int record_tag = 11;
+constexpr int record_tag = 10;
 
 // The types of Open MPI are addresses.
 extern "C" int MPI_Isend(const void* bytes, int count, void* type, int rank, int tag,

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -141,20 +142,6 @@ def ranks_of(job, program):
     return ranks
 
 
-def status_files(job):
-    """What launch/mpi removes at its end, which a job that is killed does not come to."""
-    for pid in processes_below(job.pid):
-        try:
-            environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        for text in environment:
-            if text.startswith(b"CAMBRIAN_STATUS_FILE="):
-                file = Path(os.fsdecode(text.split(b"=", 1)[1]))
-                return list(file.parent.glob(file.name + "*"))
-    return []
-
-
 def ended(pid):
     """Whether a process holds nothing any more: it is gone, or nobody has asked yet how it ended."""
     try:
@@ -165,7 +152,6 @@ def ended(pid):
 
 def kill_group(job):
     """Kills a job's processes on this host and waits until they have let go of their files."""
-    left = status_files(job)
     killed = [*processes_below(job.pid), job.pid]
     for pid in killed:
         try:
@@ -174,8 +160,14 @@ def kill_group(job):
             pass
     job.wait()
     wait_until(lambda: all(map(ended, killed)), 60, "the end of killed processes")
-    for file in left:
-        file.unlink(missing_ok=True)
+    for pid in killed:
+        for file in status_files(pid, tempfile.gettempdir()):
+            file.unlink(missing_ok=True)
+
+
+def status_files(launcher, folder):
+    """What a launch/mpi of that process id removes at its end, which one that is killed does not come to."""
+    return list(Path(folder).glob(f"cambrian-status-{launcher}-*"))
 
 
 def results(directory):

@@ -37,6 +37,22 @@ text = harness.run(chosen, 3, ["evolve", experiment, "--set", "network.initial=a
 if len(text.splitlines()) != 1 or "network.initial is absent.cmb" not in text:
     harness.fail(f"an error of rank 0 before the run must end it at once:\n{text}")
 
+# A worker whose folder has no data, or no config, leaves with a word of rank 0, which does not wait for it.
+table = {"type": "table", "mode": "regression", "train": ["rows.csv"], "inputs": ["a"], "targets": ["b"]}
+config = harness.config(chosen, "absent_files", 3, 10, table).read_text()
+ranks = []
+for name, files in (("whole", {"run.json": config, "rows.csv": "a,b\n1,2\n2,4\n3,6\n4,8\n"}), ("no_data", {"run.json": config}), ("no_config", {})):
+    (chosen.work / name).mkdir()
+    for file, content in files.items():
+        (chosen.work / name / file).write_text(content)
+    ranks += [":", "-n", "1", "-wd", str(chosen.work / name), chosen.program, "evolve", "run.json", "--quiet",
+              "--set", f"run.directory={chosen.work / 'absent_files'}"]
+job = subprocess.run([chosen.launcher, "--oversubscribe", *ranks[1:]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                     stderr=subprocess.STDOUT, text=True, timeout=60)
+for words in ("rank 1 leaves the run", "rows.csv", "rank 2 leaves the run", "run.json"):
+    if words not in job.stdout or "have not reported yet" in job.stdout or job.returncode != 0:
+        harness.fail(f"rank 0 must say why workers leave before the run (exit code {job.returncode}, not '{words}'):\n{job.stdout}")
+
 # Of a worker that is killed only the coordinator speaks.
 directory = chosen.work / "killed"
 job = harness.start(chosen, 3, ["evolve", experiment, "--quiet", "--set", f"run.directory={directory}",

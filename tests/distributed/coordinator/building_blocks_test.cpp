@@ -7,7 +7,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <span>
 #include <thread>
+#include <utility>
 
 #include "cambrian/distributed/communicator/communicator.hpp"
 #include "cambrian/distributed/communicator/mpi_session.hpp"
@@ -196,6 +198,39 @@ TEST(AppendFile, CutsAndContinues) {
     }
     EXPECT_EQ(text_of(path), "one\nthree\n");
     EXPECT_THROW(AppendFile(path, 1000), InputError);
+}
+
+TEST(AppendFile, WhatWasReadOfItIsNotReadAgain) {
+    const TemporaryDirectory place;
+    const std::filesystem::path path = place.path() / "log.csv";
+    const std::string text = "one\ntwo\nthree\n";
+    const auto of = [&](std::size_t length) {
+        return hash128(std::as_bytes(std::span(text).first(length)));
+    };
+    std::ofstream(path) << text;
+    FilePrefix known;
+    EXPECT_TRUE(unchanged(path, 4, of(4), Content::lines, known));
+    // Nobody looks at it again.
+    std::fstream(path, std::ios::in | std::ios::out) << "O";
+    EXPECT_TRUE(unchanged(path, 8, of(8), Content::lines, known));
+    EXPECT_FALSE(unchanged(path, 100, of(14), Content::lines, known));
+    AppendFile file(path, 14, std::move(known));
+    EXPECT_EQ(file.checksum(), of(14));
+    file.cut(8);
+    EXPECT_NE(file.checksum(), of(8)) << "what is shorter is read anew";
+}
+
+TEST(EvolutionDirectory, KeepsWhatItHasReadOfTheLogs) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "run");
+    experiment.stop.generations = 2;
+    static_cast<void>(launch(experiment, {}));
+    EvolutionDirectory directory(experiment.directory, 3);
+    ASSERT_TRUE(directory.load_newest([](Checkpoint&&, std::span<const JournalEntry>) {},
+                                      [](const std::string& text) { ADD_FAILURE() << text; }));
+    const GenerationLog::Prefixes known = directory.take_logs_read();
+    EXPECT_EQ(known[GenerationLog::individuals_at].length(),
+              std::filesystem::file_size(experiment.directory / "individuals.cmb"));
 }
 
 }  // namespace

@@ -31,8 +31,8 @@ std::string deposed_with(const Experiment& experiment, Start start, const Reign&
     const std::atomic<int> interrupt{0};
     std::string text;
     try {
-        static_cast<void>(
-            run_coordinator(communicator, *backend, experiment, start, reporter, interrupt, reign));
+        static_cast<void>(run_coordinator(communicator, *backend, experiment, start, reporter,
+                                          interrupt, {reign}));
     } catch (const Deposed& error) {
         text = error.what();
     }

@@ -67,7 +67,6 @@ TEST(Journal, ReadsBackWhatWasWritten) {
     const TemporaryDirectory place;
     Journal journal(place.path(), 4);
     append(journal, 4, 6);
-    journal.sync();
     const std::vector<JournalEntry> entries = Journal::read(place.path(), 4);
     ASSERT_EQ(entries.size(), 2U);
     const JournalEntry expected = entry(5);
@@ -141,6 +140,21 @@ TEST(Journal, LargeDecisionsArePacked) {
     large.decision.assign(100'000, std::byte{7});
     EXPECT_LT(journal.append(large), 1000U);
     EXPECT_EQ(Journal::read(place.path(), 0).at(0).decision, large.decision);
+}
+
+TEST(Journal, BeginsAnewWhereTheStatesSinceACheckpointTakeTooMuchMemory) {
+    const TemporaryDirectory place;
+    Experiment experiment = xor_experiment(place.path() / "one");
+    experiment.checkpoint.every = 0;
+    experiment.checkpoint.keep = 20;
+    static_cast<void>(launch(experiment, {}));
+    EXPECT_FALSE(fs::exists(experiment.directory / "journal-3.cmb"));
+    const std::string expected = results_of(experiment.directory);
+    experiment.directory = place.path() / "several";
+    experiment.checkpoint.max_held_bytes = 3000;  // Two states, not three.
+    static_cast<void>(launch(experiment, {}));
+    EXPECT_TRUE(fs::exists(experiment.directory / "journal-3.cmb"));
+    EXPECT_EQ(expected, results_of(experiment.directory));
 }
 
 }  // namespace

@@ -304,6 +304,20 @@ TEST(LeaseTable, LeaseOfAShardEndsWithItsAnswerOrInTime) {
     EXPECT_FALSE(leases.leased(77));
 }
 
+TEST(LeaseTable, LeasesThatAreExtendedLastNoLongerThanThoseThatBegin) {
+    LeaseTable leases(6, 1, 2);
+    const auto early = leases.issue(1, ranks(3), start + seconds(1));
+    const auto late = leases.issue(2, ranks(3), start + seconds(4));
+    const auto own = leases.issue(0, ranks(3), LeaseTable::Time::max());
+    leases.extend(seconds(5), start + seconds(8));
+    EXPECT_THAT(leases.expire(start + seconds(6)), IsEmpty());
+    EXPECT_EQ(leases.expire(start + seconds(7)).size(), 1U);
+    EXPECT_FALSE(leases.leased(early->id));
+    EXPECT_TRUE(leases.leased(late->id));
+    EXPECT_EQ(leases.expire(start + seconds(9)).size(), 1U);
+    EXPECT_TRUE(leases.leased(own->id));
+}
+
 TEST(LeaseTable, NothingBelongsToARankWhereNobodyHasParents) {
     LeaseTable leases(10, 1, 0);
     EXPECT_FALSE(leases.give(0, {4, 0}, start));

@@ -37,7 +37,7 @@ std::unique_ptr<InheritingBackend> slow_learner(std::chrono::seconds time) {
 /// Rank 0, which coordinates ranks that a test plays.
 struct PlayedScheduler {
     PlayedScheduler(Communicator& communicator, Backend& backend, const Experiment& experiment)
-        : scheduler(communicator, backend, experiment, ancestry, reporter, interrupt, Reign{1, 0}),
+        : scheduler(communicator, backend, experiment, ancestry, reporter, interrupt, Turn{{1, 0}}),
           founders(scheduler.follower().newest()->strategy) {
         ancestry.begin(founders, {});
     }

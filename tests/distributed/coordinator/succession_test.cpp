@@ -148,6 +148,45 @@ TEST(Succession, CoordinatorThatSpeaksAgainGoesOn) {
               former);
 }
 
+TEST(Succession, OtherRanksAreHeardMeanwhile) {
+    const TemporaryDirectory place;
+    const RunLock lock(place.path());
+    const Reign former{4, 0, {}};
+    write_reign(place.path(), former);
+    const std::atomic<int> interrupt{0};
+    for (const bool excludes : {true, false}) {
+        RecordedNetwork network(3);
+        network.communicator(2).send(1, MessageKind::genome_request, {});
+        network.communicator(0).send(1, MessageKind::heartbeat, {});
+        Communicator communicator = network.communicator(1);
+        std::vector<int> heard;
+        const Meanwhile meanwhile = [&](const Message* message) {
+            if (message != nullptr) heard.push_back(message->source);
+        };
+        const CoordinatorLost lost("it is silent", former, excludes);
+        EXPECT_EQ(excludes ? await_successor(
+                                 place.path(), communicator, former, interrupt, [](const auto&) {},
+                                 false, meanwhile)
+                           : await_other_successor(place.path(), communicator, lost, interrupt, 1.0,
+                                                   meanwhile),
+                  former);
+        EXPECT_EQ(heard, (std::vector{2, 0}));
+    }
+}
+
+TEST(Succession, NobodyWaitsLongForManyThatHaveDiedToo) {
+    const TemporaryDirectory place;
+    RecordedNetwork network(130);
+    const Reign former{4, 0, {}};
+    write_reign(place.path(), former);
+    const std::atomic<int> interrupt{0};
+    Communicator communicator = network.communicator(65);
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(await_successor(place.path(), communicator, former, interrupt, [](const auto&) {}),
+              (Reign{5, 65, {0}}));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+}
+
 /// Whom a rank follows that has lost its coordinator.
 /// @param lock_excludes whether the lock means something; it takes it from who is stopped.
 std::optional<Reign> successor(const std::filesystem::path& directory, Communicator& communicator,

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <map>
 #include <span>
 #include <vector>
@@ -36,6 +37,7 @@ TEST_F(FollowerTest, AncestryMakesWhateverWasBornOnTheWay) {
         EXPECT_EQ(*genome, born.at(origin)) << origin;
         EXPECT_TRUE(ancestry.knows(origin)) << origin;
     }
+    EXPECT_TRUE(ancestry.make({}, variation, memory, threads).empty());
     EXPECT_FALSE(ancestry.knows(1'000'000));
     EXPECT_THAT(
         [&] {
@@ -47,8 +49,12 @@ TEST_F(FollowerTest, AncestryMakesWhateverWasBornOnTheWay) {
 
 TEST_F(FollowerTest, AncestryBeginsAnywhere) {
     static_cast<void>(advance(0));
+    const std::size_t one = ancestry.bytes();
+    EXPECT_GT(one, all->round()->strategy->parent_pool().size_bytes());
     static_cast<void>(advance(0));
+    EXPECT_EQ(ancestry.bytes(), 2 * one);
     ancestry.begin(all->round()->strategy, *all->parents(*all->round()));
+    EXPECT_EQ(ancestry.bytes(), 0U);
     static_cast<void>(advance(0));
     static_cast<void>(advance(0));
     const std::span<const evolve::Member> members = all->round()->strategy->parent_pool();

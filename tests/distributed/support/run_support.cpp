@@ -125,6 +125,14 @@ evolve::Scores valid_scores(std::uint64_t births,
     return scores;
 }
 
+Blueprint wide_founder() {
+    return blueprint_from_json(
+        nlohmann::json::parse(
+            R"({"layers": [{"type": "dense", "out": 100000, "activation": "tanh"},
+                           {"type": "dense"}]})"),
+        2, 1);
+}
+
 Experiment xor_experiment(const std::filesystem::path& directory) {
     Experiment experiment =
         experiment_of(directory, "xor", standard_task(R"({"type": "xor"})"), 30);

@@ -36,6 +36,9 @@ class RecordingReporter final : public Reporter {
     std::function<void(const GenerationReport&)> on_generation;
 };
 
+/// What a founder of xor may be instead: 1.6 MB of weights.
+[[nodiscard]] Blueprint wide_founder();
+
 /// Small experiments with every mutation at work.
 [[nodiscard]] Experiment xor_experiment(const std::filesystem::path& directory);
 [[nodiscard]] Experiment cart_pole_experiment(const std::filesystem::path& directory);

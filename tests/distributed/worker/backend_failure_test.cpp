@@ -250,5 +250,10 @@ TEST_F(BackendFailureInTheSteadyState, AShortageInOneOpenRoundHidesNoLossInAnoth
     expect_lost(evaluator.work(of_round));
 }
 
+TEST(RankLost, IsOneWhoseTaskCannotBeTrusted) {
+    EXPECT_TRUE(rank_lost(std::make_exception_ptr(evolve::UntrustedTask("it lied"))));
+    EXPECT_FALSE(rank_lost(std::make_exception_ptr(ConfigError("it failed"))));
+}
+
 }  // namespace
 }  // namespace cambrian::distributed

@@ -3,15 +3,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <vector>
 
+#include "cambrian/distributed/coordinator/scheduler.hpp"
+#include "cambrian/engine/core/clock.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/tests/distributed/support/run_support.hpp"
 
-// Genomes from another rank: structures once each, whatever else is told refused.
+// Genomes for another rank: no more ahead than it takes. Genomes from another rank: structures once
+// each, whatever else is told refused.
 namespace cambrian::distributed {
 namespace {
 
@@ -100,6 +108,156 @@ TEST_F(GenomeAnswersTest, StructuresReadBackAndDamagedOnesAreRefused) {
         EXPECT_THROW((void)evolve::decode_structure(evolve::encode(born_[0]), "rank 1"),
                      InputError);
     }
+}
+
+/// Time that passes where the test says so.
+class StandingTime final : public VirtualTime {
+  public:
+    Clock::time_point now() const override { return now_; }
+    void sleep(Clock::duration time) override { now_ += time; }
+    Clock::duration worked() override { return {}; }
+    Clock::time_point beside(Clock::time_point start, const std::function<void()>& task) override {
+        task();
+        return start;
+    }
+
+  private:
+    Clock::time_point now_;
+};
+
+/// Rank 0 has twenty genomes of 1.2 MB, which rank 1 has asked for, and not the last one.
+class SentGenomesTest : public testing::Test {
+  protected:
+    static constexpr evolve::BirthId lost = 20;
+
+    SentGenomesTest() {
+        evolve::ChildPlan plan;
+        evolve::Individual founder;
+        evolve::Variation(experiment_.seed, experiment_.variation)
+            .materialise({}, std::span<const evolve::Individual* const>{}, plan, founder);
+        for (evolve::BirthId origin = 0; origin < lost; ++origin) {
+            const auto genome = std::make_shared<evolve::Individual>(founder);
+            genome->weights.resize(300'000);
+            wanted_.emplace_back(origin, genome);
+        }
+        wanted_.emplace_back(lost, nullptr);
+    }
+
+    /// Rank 1 takes what has arrived.
+    void take() {
+        while (const auto message = taker_.receive(std::chrono::microseconds{0})) {
+            const auto reply = decode_message<GenomeReply>(message->payload, "rank 0");
+            for (const NamedGenome& genome : reply.genomes) taken_.push_back(genome.origin);
+            gone_.insert(gone_.end(), reply.gone.begin(), reply.gone.end());
+        }
+    }
+    /// Rank 0 looks often, for so many seconds.
+    static void look(GenomeAnswers& answers, double seconds) {
+        const Clock::time_point end = Clock::now() + duration_of(seconds);
+        while (Clock::now() < end) {
+            Clock::sleep(std::chrono::milliseconds(50));
+            answers.send_more();
+        }
+    }
+    [[nodiscard]] std::size_t sent() const {
+        const auto records = network_.records();
+        return std::accumulate(
+            records.begin(), records.end(), std::size_t{0},
+            [](std::size_t bytes, const auto& record) { return bytes + record.bytes; });
+    }
+
+    StandingTime time_;
+    VirtualTime::Scope standing_{time_};
+    Experiment experiment_ = xor_experiment({});
+    std::unique_ptr<Backend> backend_ = make_cpu_backend({});
+    ShardEvaluator evaluator_{*backend_, experiment_, false};
+    RecordedNetwork network_{2};
+    Communicator giver_ = network_.communicator(0);
+    Communicator taker_ = network_.communicator(1);
+    std::vector<NamedIndividual> wanted_;
+    std::vector<evolve::BirthId> taken_;
+    std::vector<evolve::BirthId> gone_;
+};
+
+TEST_F(SentGenomesTest, AreNotFarAheadOfWhoTakesThem) {
+    GenomeAnswers answers(giver_, 60.0);
+    ComputeThread compute(evaluator_);
+    answers.add(1, compute, wanted_);
+    const std::size_t ahead = sent();
+    EXPECT_GE(ahead, GenomeAnswers::max_unfinished);
+    EXPECT_LT(ahead, GenomeAnswers::max_unfinished + 2'000'000);
+    answers.send_more();
+    EXPECT_EQ(sent(), ahead);
+    for (int turn = 0; answers.waiting() && turn < 10; ++turn) {
+        take();
+        answers.send_more();
+    }
+    take();
+    std::vector<evolve::BirthId> all(lost);
+    std::iota(all.begin(), all.end(), evolve::BirthId{0});
+    EXPECT_EQ(taken_, all);
+    EXPECT_THAT(gone_, testing::ElementsAre(lost));
+}
+
+TEST_F(SentGenomesTest, AreLetGoWhereNobodyTakesThemAndAskedForAgain) {
+    GenomeAnswers answers(giver_, 2.0);
+    ComputeThread compute(evaluator_);
+    answers.add(1, compute, wanted_);
+    const std::weak_ptr<const evolve::Individual> last = wanted_[lost - 1].second;
+    const std::vector<NamedIndividual> later{wanted_[lost - 1]};
+    wanted_.clear();
+    look(answers, 1.9);
+    EXPECT_TRUE(answers.waiting());
+    look(answers, 0.2);
+    EXPECT_FALSE(answers.waiting());
+    EXPECT_EQ(last.use_count(), 1);
+    take();
+    answers.send_more();
+    take();
+    EXPECT_EQ(taken_.size() + gone_.size(), lost + 1);
+    ASSERT_THAT(gone_, testing::Contains(lost - 1));
+    answers.add(1, compute, later);
+    take();
+    EXPECT_EQ(taken_.back(), lost - 1);
+}
+
+TEST_F(SentGenomesTest, WaitForARankWhileTheirOwnStoodStill) {
+    GenomeAnswers answers(giver_, 2.0);
+    ComputeThread compute(evaluator_);
+    answers.add(1, compute, wanted_);
+    Clock::sleep(std::chrono::seconds(60));
+    answers.send_more();
+    EXPECT_TRUE(answers.waiting());
+}
+
+TEST_F(SentGenomesTest, MayTakeLongerThanALeaseWhereTheyAreLarge) {
+    GenomeAnswers answers(giver_, 0.5);
+    ComputeThread compute(evaluator_);
+    const auto large = std::make_shared<evolve::Individual>(*wanted_[0].second);
+    large->weights.resize(5'000'000);
+    wanted_[0].second = large;
+    answers.add(1, compute, wanted_);
+    look(answers, 1.9);
+    EXPECT_TRUE(answers.waiting());
+    look(answers, 0.5);
+    EXPECT_FALSE(answers.waiting());
+}
+
+TEST_F(SentGenomesTest, OfACoordinatorGoOnAsTheyAreTaken) {
+    experiment_.variation.founder = wide_founder();
+    RecordingReporter reporter;
+    const std::atomic<int> interrupt{0};
+    Ancestry ancestry;
+    Scheduler scheduler(giver_, *backend_, experiment_, ancestry, reporter, interrupt,
+                        Turn{Reign{1, 0}});
+    ancestry.begin(scheduler.follower().newest()->strategy, {});
+    send(taker_, 0, GenomeRequest{{0, 1, 2, 3, 4, 5, 6, 7}});
+    scheduler.listen();
+    take();
+    EXPECT_LT(taken_.size(), 8U);
+    scheduler.listen();
+    take();
+    EXPECT_EQ(taken_.size(), 8U);
 }
 
 }  // namespace

@@ -137,6 +137,43 @@ TEST_F(LateRemake, OfALostDeviceChangesNothingOfTheNextRound) {
     EXPECT_EQ(parents(), here);
 }
 
+TEST_F(LateRemake, IsNothingToTheNextOwner) {
+    advance_with_all();
+    advance_without_three();
+    begin();
+    const PoolGenomes here = parents();
+    compute->change_owner();
+    EXPECT_TRUE(compute->occupied());
+    EXPECT_EQ(compute->in_flight(), 0U);
+    compute->hand_over();
+    EXPECT_TRUE(compute->occupied());
+    go.count_down();
+    compute->drain();
+    compute->hand_over();
+    EXPECT_FALSE(compute->occupied());
+    EXPECT_FALSE(compute->changes());
+    EXPECT_FALSE(compute->take());
+    EXPECT_EQ(parents(), here);
+}
+
+TEST_F(LateRemake, CountsForNoJobOfTheNextOwner) {
+    advance_with_all();
+    advance_without_three();
+    begin();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const Clock::time_point changed = Clock::now();
+    compute->change_owner();
+    compute->submit(job());
+    go.count_down();
+    compute->drain();
+    compute->hand_over();
+    const auto result = compute->take();
+    ASSERT_TRUE(result);
+    EXPECT_EQ(result->remade, 0U);
+    EXPECT_EQ(result->remaking, 0.0);
+    EXPECT_LT(result->cost.wait, seconds_since(changed));
+}
+
 TEST_F(LateRemake, EndsWithItsThread) {
     advance_with_all();
     advance_without_three();

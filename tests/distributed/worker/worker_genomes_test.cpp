@@ -132,5 +132,24 @@ TEST_F(WorkerTest, GivesWhatItMadeToWhoeverAsks) {
     EXPECT_EQ(reply->gone, std::vector<evolve::BirthId>{7});
 }
 
+TEST_F(WorkerTest, GivesManyGenomesAsTheyAreTaken) {
+    experiment_.variation.founder = wide_founder();
+    PlayedCoordinator coordinator(experiment_);
+    ThreadPool threads(1);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    ShardOrder order;
+    order.digest = make_round(make_strategy(experiment_), {}, false, threads)->digest;
+    order.shard = first_shard_of(0);
+    order.end = 8;
+    coordinator.say(order);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    coordinator.say(GenomeRequest{{0, 1, 2, 3, 4, 5, 6, 7}});
+    for (std::size_t given = 0; given < 8;) {
+        const auto reply = coordinator.hear<GenomeReply>();
+        ASSERT_TRUE(reply) << given << " were given";
+        given += reply->genomes.size();
+    }
+}
+
 }  // namespace
 }  // namespace cambrian::distributed::worker_support

@@ -4,14 +4,16 @@ Both runs have the bytes of runs that nothing ended.
 """
 import pathlib
 import subprocess
+import sys
 import time
 
-import harness
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
 from slurm_host import Slurm, need_slurm
 
 SEEDS = (1, 2)
 LIMIT_SECONDS = 60  # The shortest that Slurm has.
-BATCH = pathlib.Path(__file__).resolve().parents[2] / "launch" / "slurm.sbatch"
+BATCH = pathlib.Path(__file__).resolve().parents[3] / "launch" / "slurm.sbatch"
 
 chosen = harness.options(__doc__)
 need_slurm()

@@ -1,8 +1,11 @@
 """srun starts the ranks over PMIx: a Slurm of one host, of this test's own, gives the bytes of one process; also where rank 0 is killed."""
 import os
+import pathlib
 import signal
+import sys
 
-import harness
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
 
 from slurm_host import Slurm, need_slurm
 
