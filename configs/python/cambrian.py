@@ -399,6 +399,7 @@ ACTIVATIONS = {
     "sign": lambda x: float((x > 0.0) - (x < 0.0)), "step": lambda x: 1.0 if x > 0.0 else 0.0,
     "relu6": lambda x: _between(x, 0.0, 6.0), "hard_swish": lambda x: x * _between(x + 3.0, 0.0, 6.0) / 6.0,
     "mish": lambda x: x * math.tanh(_softplus(x)),
+    "exact_gelu": lambda x: 0.5 * x * (1.0 + math.erf(x / math.sqrt(2.0))),
 }
 
 

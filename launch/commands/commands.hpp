@@ -120,8 +120,8 @@ struct ExtractOptions {
 
 struct ReportOptions {
     std::vector<std::string> sources;  ///< Directories of runs, or of trials.
-    std::string output;                ///< A file; empty: report.html in the first source.
-    bool watch = false;                ///< Serves the page instead, and makes it anew.
+    std::string output;  ///< A file; "-": standard output; empty: report.html in the first source.
+    bool watch = false;  ///< Serves the page instead, and makes it anew.
     std::string address = "127.0.0.1";
     int port = 8765;  ///< 0: a free one.
 };
@@ -156,7 +156,7 @@ struct QuantiseOptions {
     std::string scales = "format";
     std::string activation_dtype = "float32";
     std::string config;  ///< Empty: the identity that the file holds, if any.
-    std::string output;  ///< Empty: none is written.
+    std::string output;  ///< A file; "-": standard output; empty: none is written.
     bool calibrate = false;
     std::vector<std::string> overrides;
 };
@@ -174,7 +174,7 @@ struct InferOptions {
     std::string ensemble;         ///< One of evolve::ensemble_names, of several networks.
     std::vector<double> weights;  ///< Of a weighted one.
     std::string input;            ///< "-" is standard input.
-    std::string output;           ///< Empty: standard output.
+    std::string output;           ///< A file; empty or "-": standard output.
     bool join = false;            ///< With the columns of the input before the answers.
     bool raw = false;
     bool observe = false;  ///< Tells standard error what every slot gives.
@@ -234,7 +234,7 @@ inline constexpr std::array<std::string_view, 2> tree_forms{"text", "newick"};
 struct SpliceOptions {
     std::string first;
     std::string second;
-    std::string output;
+    std::string output;  ///< A file; "-": standard output.
     std::string mode{evolve::name(evolve::SpliceSettings{}.mode)};
     std::optional<float> alpha{};   ///< Of blend.
     std::optional<double> split{};  ///< Of point.
@@ -274,6 +274,9 @@ struct ConvertOptions {
 };
 /// Writes a network in another format. Throws ConfigError for options that do not fit the formats.
 [[nodiscard]] int convert_command(const CommandContext& context, const ConvertOptions& options);
+/// Throws ConfigError where a name has the ending of another format than .cmb, in which commands
+/// that go on with a network write it.
+void require_network_ending(const std::string& output);
 
 /// How `cambrian tokenize` prints ids.
 enum class TokenForm { ids, text, json };
@@ -292,7 +295,7 @@ struct TokenizeOptions {
     std::optional<std::int64_t> vocabulary{};  ///< Of bpe; nothing: as in TokenizerTraining.
     std::optional<std::int64_t> min_count{};   ///< The same.
     std::vector<std::string> special{"<|endoftext|>"};
-    std::string output;  ///< Empty: standard output.
+    std::string output;  ///< A file; empty or "-": standard output.
 };
 /// `cambrian tokenize`: texts as ids and back, chats as texts, and training of tokenizers.
 [[nodiscard]] int tokenize_command(const CommandContext& context, const TokenizeOptions& options);

@@ -1,16 +1,53 @@
 #pragma once
 
-#include <initializer_list>
+#include <cstddef>
+#include <iosfwd>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "cambrian/engine/io/container.hpp"
 
 namespace cambrian::launch {
 
-/// Throws ConfigError when the output names one of the files that a command reads, by whatever
-/// path or link.
-void refuse_input_as_output(const std::string& output, std::initializer_list<std::string> inputs);
+struct CommandContext;
 
-/// Throws ConfigError when the output of a command that tells of runs names a file that a run has
-/// written, by whatever path or link: nothing brings that back.
-void refuse_file_of_run(const std::string& output);
+/// Where a command writes what it is asked for: a file, or standard output, for no path, "-" and
+/// one that leads there, such as /dev/stdout.
+class Destination {
+  public:
+    /// Opens nothing yet, but takes a descriptor that is named. Throws ConfigError where a file
+    /// would be replaced, by whatever path or link, that is one of the `inputs` ("-": standard
+    /// input) or that a run has written: nothing brings that back.
+    Destination(const CommandContext& context, std::string path,
+                const std::vector<std::string>& inputs);
+
+    /// Standard output then has the result alone.
+    [[nodiscard]] bool standard() const { return standard_; }
+    /// What lines about the result call it.
+    [[nodiscard]] std::string name() const { return standard_ ? "standard output" : path_; }
+    /// Where they go: to standard error where standard output has the result.
+    [[nodiscard]] std::ostream& lines() const { return lines_; }
+
+    /// Part by part; a file stays as it was until finish(). Throw InputError where the place takes
+    /// no more.
+    void write(std::span<const std::byte> bytes);
+    void write(std::string_view text);
+    void finish();
+
+  private:
+    OutputFile& file();
+
+    std::string path_;
+    bool standard_;
+    std::ostream& out_;
+    std::ostream& lines_;
+    std::optional<OutputFile> file_;
+};
+
+/// Throws InputError where standard output has not taken what it was given.
+void flush_standard_output(std::ostream& out);
 
 }  // namespace cambrian::launch

@@ -10,14 +10,15 @@
 #include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/network/network_text.hpp"
 
 namespace cambrian::launch {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::uint64_t largest_config = std::uint64_t{16} << 20U;
 /// No section has as many keys, and the time to read one grows with their square.
-constexpr json_text::Limits config_limits{.length = largest_config, .keys = 4096};
+constexpr json_text::Limits config_limits{
+    .length = network_text_limits.length, .keys = 4096, .values = network_text_limits.values};
 constexpr std::size_t longest_assignment = std::size_t{1} << 16U;
 
 std::string position(std::string_view text, std::size_t byte) {
@@ -70,7 +71,7 @@ Json read_json(const fs::path& path) {
     if (!fs::is_regular_file(path, error))
         throw InputError(fmt::format("cannot read the config {} ({}) check the path", path.string(),
                                      fs::exists(path, error) ? "not a file" : "no such file"));
-    const std::vector<std::byte> bytes = read_file(path, largest_config);
+    const std::vector<std::byte> bytes = read_file(path, config_limits.length);
     const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     Json json = parse_config(text, path.string());
     if (!json.is_object())

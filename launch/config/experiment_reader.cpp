@@ -13,6 +13,7 @@
 #include "cambrian/engine/layers/layer_json.hpp"
 #include "cambrian/engine/train/optimizer.hpp"
 #include "cambrian/launch/config/network_reader.hpp"
+#include "cambrian/launch/config/plugin_files.hpp"
 #include "cambrian/launch/config/schema_validator.hpp"
 #include "cambrian/launch/config/vain_settings.hpp"
 
@@ -328,7 +329,12 @@ ResolvedConfig resolve(const ConfigDocument& document, const Schema& schema,
                        const Environment& environment) {
     const Json json = with_island_types(*document.json);
     const Json effective = expanded(json, seed_of(json), environment, document.origins);
-    validate(schema, effective, document.origins);
+    try {
+        validate(schema, effective, document.origins);
+    } catch (const ConfigError& error) {
+        if (!schema.plugins().empty() || !names_plugins(effective)) throw;
+        throw ConfigError(without_plugin(error.what()));
+    }
 
     Json complete = with_defaults(schema, effective);
     Json written = with_defaults(schema, json);
@@ -456,6 +462,7 @@ distributed::Experiment make_experiment(const ResolvedConfig& config, const Sche
     check_genotypes(config, founder.of_runs, experiment.variation.kind.get());
     if (!develops(experiment.variation))
         check_initial_fits(config, *experiment.task, experiment.variation.initial);
+    from(config.origins, "task", [&] { distributed::check_preparations(experiment); });
     if (purpose == Purpose::evolve) {
         from(config.origins, "task", [&] { distributed::check_changes(experiment); });
         note_changes(experiment);

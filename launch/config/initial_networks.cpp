@@ -12,6 +12,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/io/safetensors.hpp"
+#include "cambrian/evolve/runs/network_codes.hpp"
 #include "cambrian/evolve/runs/network_tensors.hpp"
 #include "cambrian/evolve/runs/run_directory.hpp"
 #include "cambrian/launch/config/network_reader.hpp"
@@ -115,9 +116,14 @@ std::vector<InitialFile> read_initial(const fs::path& path, const std::string& n
         structure.file.genome = read_structure(path, task);
         return {std::move(structure)};
     }
-    if (path.extension() == ".safetensors")
-        return {{name, distributed::from_safetensors(read_safetensors(path), std::nullopt,
-                                                     path.string())}};
+    if (path.extension() == ".safetensors") {
+        const Safetensors content = read_safetensors(path);
+        if (distributed::holds_codes(content))
+            throw InputError(
+                "it holds codes of number formats (a run goes on with masters) name the "
+                ".cmb that it was made of");
+        return {{name, distributed::from_safetensors(content, std::nullopt, path.string())}};
+    }
     return read_archive(path, name);
 }
 

@@ -3,15 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/csv/csv.hpp"
+#include "cambrian/engine/network/ties.hpp"
 #include "cambrian/engine/network/weight_formats.hpp"
+#include "cambrian/evolve/genome/genome_layout.hpp"
 #include "cambrian/launch/config/initial_networks.hpp"
+#include "cambrian/launch/config/plugin_files.hpp"
 #include "cambrian/launch/config/schema_validator.hpp"
 
 namespace cambrian::launch {
@@ -170,6 +175,65 @@ void refuse_idle_scales(const ResolvedConfig& config, Blueprint blueprint) {
     }
 }
 
+/// The slots of the layers of a section; that of the last, the head, is slots().
+std::vector<int> slots_of(const Json& layers, const GridSize& grid) {
+    std::vector<int> slots;
+    for (const Json& layer : layers) {
+        const int next = slots.empty() ? 0 : slots.back() + 1;
+        if (!layer.contains("at")) {
+            slots.push_back(next);
+            continue;
+        }
+        const auto at = layer["at"].get<std::array<int, 4>>();
+        slots.push_back(grid.index(at[0], at[1], at[2], at[3]));
+    }
+    slots.back() = grid.slots();
+    return slots;
+}
+
+/// Whether evolution may give a layer what its format holds: a link into it, or another type.
+bool may_get_weights(const ResolvedConfig& config) {
+    const Json& effective = *config.effective;
+    if (!effective.contains("mutation")) return false;
+    // Other genotypes grow by keys of their own, and plug-ins by what they please.
+    if (effective.at("genome").at("type") != "volumetric" ||
+        !effective.at("engine").at("plugins").empty())
+        return true;
+    const auto may = [](const Json& section) {
+        const auto mutation = section.find("mutation");
+        if (mutation == section.end()) return false;
+        static constexpr std::array<const char*, 2> keys{"link_add_rate", "layer_type_rate"};
+        return std::ranges::any_of(
+            keys, [&](const char* key) { return mutation->value(key, 0.0) > 0.0; });
+    };
+    return may(effective) || std::ranges::any_of(effective.at("islands").at("overrides"), may);
+}
+
+/// A format of weights that a layer itself names and nothing will ever have would be no choice at
+/// all.
+void refuse_idle_formats(const ResolvedConfig& config, const Blueprint& blueprint) {
+    const Json& network = network_of(config);
+    if (!network.contains("layers") || may_get_weights(config)) return;
+    const Json& layers = network["layers"];
+    const std::vector<int> slots = slots_of(layers, blueprint.grid);
+    const Network built(blueprint);
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+        const bool plain = formats_of(blueprint, slots[i]).weights == Dtype::float32;
+        if (plain || !layers[i].contains("dtype")) continue;
+        const bool held = std::ranges::any_of(built.weights(), [&](const WeightRange& range) {
+            return slot_of_formats(blueprint, range) == slots[i] &&
+                   encoded_range(blueprint, range).has_value();
+        });
+        if (held) continue;
+        const std::optional<Tie> tie = tie_of(evolve::layer_at(blueprint, slots[i]));
+        throw ConfigError(fmt::format(
+            "network.layers[{}].dtype is {} ({}) leave it out", i, layers[i]["dtype"].dump(),
+            tie ? fmt::format("its weight is that of slot {}, in the format of that layer",
+                              tie->slot)
+                : "the layer has no matrices, kernels or connections, which formats hold"));
+    }
+}
+
 Founder started_from(const ResolvedConfig& config, std::vector<evolve::Genome> genomes) {
     for (evolve::Genome& genome : genomes)
         apply_formats(genome.blueprint, nlohmann::json(network_of(config)));
@@ -200,6 +264,8 @@ Founder make_founder(const ResolvedConfig& config, const evolve::Task& task,
         if (!names_initial(config)) {
             Founder founder{described_network(network_of(config), task.signature()), nullptr, {}};
             refuse_idle_scales(config, founder.blueprint);
+            // What has begun goes on as it is.
+            if (resumed.empty()) refuse_idle_formats(config, founder.blueprint);
             evolve::check_task_fits(task, founder.blueprint);
             return founder;
         }
@@ -328,7 +394,13 @@ ResolvedConfig config_of_network(const std::string& network_path,
     auto base = base_of_run(beside, network.identity_json, schema);
     if (!base) base = base_of_run(beside / "..", network.identity_json, schema);
     if (base) identity["run"]["base_directory"] = *base;
-    return resolve(document_from(identity, origin, fs::current_path(), overrides), schema);
+    try {
+        return resolve(document_from(identity, origin, fs::current_path(), overrides), schema);
+    } catch (const ConfigError& error) {
+        // What its run knew, this program does not.
+        if (!schema.plugins().empty() || !std::string_view(error.what()).starts_with(origin)) throw;
+        throw ConfigError(without_plugin(error.what()));
+    }
 }
 
 namespace {

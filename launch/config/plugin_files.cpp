@@ -1,9 +1,10 @@
 #include "cambrian/launch/config/plugin_files.hpp"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/launch/config/config_file.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -56,6 +57,17 @@ std::vector<fs::path> plugin_files(const fs::path& source, std::span<const std::
     } catch (const Error&) {
         return {};
     }
+}
+
+bool names_plugins(const Json& config) {
+    return !texts(config).empty();
+}
+
+std::string without_plugin(std::string_view error) {
+    return fmt::format(
+        "{}; or, as no plug-in is loaded and its run may have had one, load that with --plugin "
+        "FILE",
+        error);
 }
 
 }  // namespace cambrian::launch

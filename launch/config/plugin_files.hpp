@@ -3,7 +3,10 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "cambrian/launch/config/config_file.hpp"
 
 // Which plug-ins a command needs: they are loaded before its config is checked, which may speak of
 // what they bring.
@@ -16,5 +19,10 @@ namespace cambrian::launch {
 /// @param overrides of the command line, which may name them where no config does.
 [[nodiscard]] std::vector<std::filesystem::path> plugin_files(
     const std::filesystem::path& source, std::span<const std::string> overrides);
+
+/// Whether a config lists any in engine.plugins.
+[[nodiscard]] bool names_plugins(const Json& config);
+/// What is wrong with a config, where a plug-in that is not loaded may bring what it speaks of.
+[[nodiscard]] std::string without_plugin(std::string_view error);
 
 }  // namespace cambrian::launch

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/launch/config/nearest.hpp"
 
@@ -299,7 +300,14 @@ std::string identity_text(const Schema& schema, const Json& config) {
         const auto window = found->find("window");
         if (window == found->end() || *window == 0) identity.erase(found);
     }
-    return identity.dump();
+    std::string text = identity.dump();
+    if (constexpr std::size_t most = json_text::Limits{}.length; text.size() > most)
+        throw ConfigError(fmt::format(
+            "the config cannot be kept in the files of its networks (what decides its results is "
+            "{} bytes, of at most {}) name a network file with network.initial in place of its "
+            "layers",
+            text.size(), most));
+    return text;
 }
 
 }  // namespace cambrian::launch

@@ -60,7 +60,8 @@ void validate(const Schema& schema, const Json& config, const Origins& origins);
 [[nodiscard]] Json keys_of_class(const Schema& schema, const Json& config, std::string_view wanted);
 
 /// The keys that decide what is evolved or trained, as text with the keys in order: checkpoints and
-/// network files hold it, and are of the same experiment where it is equal.
+/// network files hold it, and are of the same experiment where it is equal. Throws ConfigError
+/// where it is longer than what they may hold.
 [[nodiscard]] std::string identity_text(const Schema& schema, const Json& config);
 
 }  // namespace cambrian::launch

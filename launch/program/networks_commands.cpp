@@ -80,7 +80,8 @@ void CommandLine::add_infer() {
            "--input", infer_.input,
            "CSV file with a header line (commas, semicolons or tabs), or - for standard input")
         ->required();
-    sub.add_option("-o,--output", infer_.output, "File for the answers; else standard output");
+    sub.add_option("-o,--output", infer_.output,
+                   "File for the answers; - or none: standard output");
     sub.add_flag("--join", infer_.join, "Write every column of the input before the answers");
     sub.add_flag(
         "--raw", infer_.raw,
@@ -262,7 +263,8 @@ void CommandLine::add_splice() {
     sub.add_option("A", splice_.first, "A network, a .cmb file")->required();
     sub.add_option("B", splice_.second, "Another one; the fitter one gives the structure")
         ->required();
-    sub.add_option("-o,--output", splice_.output, "File for the child")->required();
+    sub.add_option("-o,--output", splice_.output, "File for the child, or - for standard output")
+        ->required();
     sub.add_option("--mode", splice_.mode,
                    "How weights are mixed; neat: crossover of single neurons by their history; "
                    "graft: A with all of B, or with a layer of it, beside its own; "
@@ -312,7 +314,8 @@ void CommandLine::add_quantise() {
                  "Choose for each tensor the share of its range that codes span, by the "
                  "fitness on the training data of the task");
     sub.add_option("--config", quantise_.config, "Judge it on the task of this config");
-    sub.add_option("-o,--output", quantise_.output, "File for the network in its format");
+    sub.add_option("-o,--output", quantise_.output,
+                   "File for the network in its format, or - for standard output");
     add_overrides(sub, quantise_.overrides);
 }
 
@@ -424,7 +427,8 @@ void CommandLine::add_tokenize() {
                    "--train: names of special tokens, which get the last ids")
         ->capture_default_str()
         ->needs(train);
-    sub.add_option("-o,--output", tokenize_.output, "File for the result; else standard output");
+    sub.add_option("-o,--output", tokenize_.output,
+                   "File for the result; - or none: standard output");
 }
 
 void CommandLine::add_convert_model(CLI::App& sub) {

@@ -10,6 +10,7 @@
 #include "cambrian/engine/core/version.hpp"
 #include "cambrian/evolve/plugins/plugin_library.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
+#include "cambrian/launch/commands/output_file.hpp"
 #include "cambrian/launch/config/nearest.hpp"
 #include "cambrian/launch/config/plugin_files.hpp"
 #include "cambrian/launch/main.hpp"
@@ -202,10 +203,10 @@ int run_program(const std::vector<std::string>& arguments, const evolve::TaskReg
         CommandLine command_line({tasks, out, err, strategies, genomes});
         code = command_line.run(arguments);
         // A full disk may only be told now.
-        if (!out.flush() && launcher_rank() == 0)
-            throw InputError(
-                "standard output cannot be written (the disk is full, or its reader has gone) free "
-                "space, or send it elsewhere");
+        if (launcher_rank() == 0)
+            flush_standard_output(out);
+        else
+            out.flush();
     } catch (...) {
         const Failure failure = failure_of(std::current_exception());
         code = failure.exit_code;

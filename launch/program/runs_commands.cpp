@@ -230,7 +230,8 @@ void CommandLine::add_report() {
                    "Directories of runs, or of trials (all of the runs in it)")
         ->required();
     CLI::Option* output =
-        sub.add_option("-o,--output", report_.output, "The page (report.html in the first RUN)")
+        sub.add_option("-o,--output", report_.output,
+                       "The page, or - for standard output (report.html in the first RUN)")
             ->type_name("FILE");
     CLI::Option* watch =
         sub.add_flag("--watch", report_.watch,

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/network/network_text.hpp"
 #include "cambrian/evolve/runs/run_file.hpp"
 #include "cambrian/evolve/runs/run_lock.hpp"
 #include "cambrian/evolve/runs/run_log.hpp"
@@ -19,8 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using distributed::whole_number;
-
-constexpr std::uint64_t longest_config = std::uint64_t{16} << 20U;
 
 void read_generations(RunData& run) {
     const fs::path path = run.directory / "generations.csv";
@@ -103,8 +102,8 @@ RunData read_run(const fs::path& directory) {
         throw InputError(fmt::format(
             "{} holds no generations.csv (it is not the directory of an evolution) name one",
             directory.string()));
-    run.config =
-        distributed::read_text_file(directory / "config.json", longest_config).value_or("");
+    run.config = distributed::read_text_file(directory / "config.json", network_text_limits.length)
+                     .value_or("");
     run.name = fs::absolute(directory).lexically_normal().filename().string();
     if (!run.config.empty()) {
         const Json config = parse_config(run.config, (directory / "config.json").string());

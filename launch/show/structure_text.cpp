@@ -39,8 +39,12 @@ std::vector<std::string> with_counts(std::vector<std::string> cells, const Eleme
 /// The line of a layer whose weights or rows have a format; others have none.
 std::string formats_line(const LayerSummary& layer) {
     if (layer.formats.is_plain()) return "";
-    return fmt::format("  {}: weights in {} ({} bytes), rows in {}\n", layer.place,
-                       weights_text(layer.formats), layer.stored_bytes,
+    // A layer without weights of its own may use those of another, in that one's format.
+    const std::string weights = layer.formats.weights == Dtype::float32
+                                    ? ""
+                                    : fmt::format("weights in {} ({} bytes), ",
+                                                  weights_text(layer.formats), layer.stored_bytes);
+    return fmt::format("  {}: {}rows in {}\n", layer.place, weights,
                        name(layer.formats.activations));
 }
 

@@ -83,6 +83,15 @@ std::vector<Dimension> dimensions_of(const std::vector<std::string>& texts) {
 }
 
 std::vector<Point> points_of(const std::vector<Dimension>& dimensions) {
+    std::size_t count = 1;
+    for (const Dimension& dimension : dimensions) {
+        count *= dimension.values.size();
+        if (count > max_points)
+            throw ConfigError(
+                fmt::format("--over has more than {} combinations (each has a folder of runs) give "
+                            "fewer values",
+                            max_points));
+    }
     std::vector<Point> points{{}};
     for (const Dimension& dimension : dimensions) {
         std::vector<Point> longer;

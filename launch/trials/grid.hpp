@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,9 @@ struct Dimension {
 
 /// One value of each key.
 using Point = std::vector<std::string>;
-/// All combinations; the values of the last key follow each other.
+inline constexpr std::size_t max_points = 100'000;
+/// All combinations; the values of the last key follow each other. Throws ConfigError for more than
+/// max_points.
 [[nodiscard]] std::vector<Point> points_of(const std::vector<Dimension>& dimensions);
 /// "population.size=64,mutation.weight_power=0.5"
 [[nodiscard]] std::string name_of(const std::vector<Dimension>& dimensions, const Point& point);

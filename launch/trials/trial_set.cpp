@@ -13,6 +13,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/engine/core/number_text.hpp"
+#include "cambrian/engine/network/network_text.hpp"
 #include "cambrian/evolve/runs/run_file.hpp"
 #include "cambrian/launch/config/config_differences.hpp"
 #include "cambrian/launch/trials/trials_summary.hpp"
@@ -26,7 +27,6 @@ constexpr const char* config_name = "config.json";
 constexpr const char* table_name = "trials.csv";
 constexpr const char* summary_name = "summary.json";
 constexpr std::string_view folder_prefix = "seed-";
-constexpr std::uint64_t longest_config = std::uint64_t{16} << 20U;
 constexpr std::uint64_t longest_table = std::uint64_t{1} << 30U;
 
 /// The folder, made where it is missing.
@@ -68,7 +68,7 @@ TrialSet::TrialSet(const ResolvedConfig& config, const Schema& schema, SeedRange
 }
 
 void TrialSet::check_config(const ResolvedConfig& config, const Schema& schema) const {
-    const auto text = distributed::read_text_file(path_ / config_name, longest_config);
+    const auto text = distributed::read_text_file(path_ / config_name, network_text_limits.length);
     if (!text) return;
     if (!holds_trials(path_))
         throw ConfigError(

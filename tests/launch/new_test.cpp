@@ -104,6 +104,12 @@ TEST_F(New, LabelsInWordsAreClassifiedBetterThanByAnyBaseline) {
     EXPECT_GE(right, 140);
 }
 
+TEST_F(New, TheNextCommandIsOfWordsOfAShell) {
+    const std::string place = directory_.file("sub dir.json");
+    const Result result = run({"new", "--csv", flowers(), "--target", "species", "-o", place});
+    EXPECT_THAT(result.out, HasSubstr("next        cambrian evolve '" + place + "'\n"));
+}
+
 TEST_F(New, TheSameConfigTrains) {
     const std::string config = config_of({"--csv", flowers(), "--target", "species"});
     const Result trained =

@@ -1,3 +1,5 @@
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -6,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/distributed/coordinator/evolution_directory.hpp"
+#include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/commands/output_file.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
 // What commands write, and where: -o, run.directory, files that are in the way.
@@ -53,29 +57,180 @@ TEST_F(Output, NeverReplacesAnInput) {
     EXPECT_EQ(test::content(best_), network);
 }
 
+/// Every file in a folder and below.
+std::vector<std::string> files_below(const std::string& folder) {
+    std::vector<std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(folder))
+        if (entry.is_regular_file()) files.push_back(entry.path().string());
+    return files;
+}
+
+void expect_kept(const std::vector<std::string>& command, const std::string& file) {
+    const std::string before = test::content(file);
+    const Result result = run(command);
+    EXPECT_EQ(result.code, 2) << command.front() << ' ' << file << result.out;
+    EXPECT_THAT(result.err, HasSubstr(" name ")) << command.front() << ' ' << file;
+    EXPECT_EQ(test::content(file), before) << command.front() << ' ' << file;
+}
+
 TEST_F(Output, NeverReplacesAFileOfARun) {
     const std::string run_directory = directory_.file("run-xor");
+    const std::string rows = directory_.write("rows.csv", "a,b\n0,1\n");
     const std::string link = directory_.file("link.csv");
     fs::create_symlink("run-xor/best.cmb", link);
-    for (const auto& entry : fs::directory_iterator(run_directory)) {
-        const std::string file = entry.path().string();
-        if (!entry.path().has_extension() || entry.path().extension() == ".log") continue;
-        const std::string before = test::content(file);
-        for (const std::vector<std::string>& arguments :
-             std::vector<std::vector<std::string>>{{"report", run_directory, "-o", file},
-                                                   {"individuals", run_directory, "--csv", file},
-                                                   {"lineage", run_directory, "--csv", file},
-                                                   {"compare", run_directory, "--csv", file}}) {
-            const Result result = run(arguments);
-            EXPECT_EQ(result.code, 2) << arguments.front() << ' ' << file << result.out;
-            EXPECT_THAT(result.err, HasSubstr("name another")) << arguments.front() << ' ' << file;
-        }
-        EXPECT_EQ(test::content(file), before) << file;
+    for (const char* name : {"best_genotype.cmb", "initial.cmb", "initial/2.cmb", "logs/host.log"})
+        directory_.write(std::string("run-xor/") + name, "of another run");
+    const std::string other = directory_.file("other.cmb");
+    fs::copy_file(best_, other);
+    for (const std::string& file : files_below(run_directory)) {
+        for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+                 {"report", run_directory, "-o", file},
+                 {"individuals", run_directory, "--csv", file},
+                 {"lineage", run_directory, "--csv", file},
+                 {"compare", run_directory, "--csv", file},
+                 {"infer", other, "--input", rows, "-o", file},
+                 {"quantise", other, "--dtype", "int8", "-o", file},
+                 {"splice", other, other, "-o", file},
+                 {"tokenize", "--train", rows, "-o", file},
+                 {"new", "--csv", rows, "--target", "b", "--force", "-o", file},
+                 {"convert", other, file}})
+            expect_kept(command, file);
     }
     EXPECT_EQ(run({"lineage", run_directory, "--csv", link}).code, 2);
-    // What such a command has written it replaces.
-    for (int times = 0; times < 2; ++times)
+    // Under names of their own results may lie there, and be replaced.
+    for (int times = 0; times < 2; ++times) {
         EXPECT_EQ(run({"individuals", run_directory, "--csv", run_directory + "/all.csv"}).code, 0);
+        EXPECT_EQ(
+            run({"quantise", best_, "--dtype", "int8", "-o", run_directory + "/int8.cmb"}).code, 0);
+    }
+}
+
+TEST_F(Output, NeverReplacesAFileOfTrainingsTrialsAndSweeps) {
+    const std::string trained = directory_.file("trained");
+    const std::string swept = directory_.file("swept");
+    ASSERT_EQ(run({"train", std::string(CAMBRIAN_SOURCE_DIR) + "/configs/train_xor.json", "-q",
+                   "--set", "training.epochs=2", "--set", "training.observe.every=1", "--set",
+                   "training.observe.to=file", "--set", "log.tensorboard=true", "--set",
+                   "run.directory=" + trained})
+                  .code,
+              0);
+    ASSERT_EQ(
+        run({"sweep", directory_.file("xor.json"), "-q", "--over", "splice.rate=0.5", "--runs", "1",
+             "--directory", swept, "--set", "log.tensorboard=true", "--set", "islands.count=2"})
+            .code,
+        0);
+    const std::string rows = directory_.write("rows.csv", "a,b\n0,1\n");
+    for (const std::string& folder : {trained, swept})
+        for (const std::string& file : files_below(folder))
+            expect_kept({"infer", best_, "--input", rows, "-o", file}, file);
+}
+
+/// Standard input comes from a file as long as this lives.
+class InputFrom {
+  public:
+    explicit InputFrom(const std::string& path) : before_(::dup(STDIN_FILENO)) {
+        const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        ::dup2(file, STDIN_FILENO);
+        ::close(file);
+    }
+    ~InputFrom() {
+        ::dup2(before_, STDIN_FILENO);
+        ::close(before_);
+    }
+    InputFrom(const InputFrom&) = delete;
+    InputFrom& operator=(const InputFrom&) = delete;
+
+  private:
+    int before_;
+};
+
+TEST_F(Output, NeverReplacesWhatStandardInputComesFrom) {
+    const std::string rows = directory_.write("rows.csv", "a,b\n0,1\n");
+    const InputFrom input(rows);
+    for (const char* name : {"-", "/dev/stdin"}) {
+        const Result result = run({"infer", best_, "--input", name, "-o", rows});
+        EXPECT_EQ(result.code, 2) << name;
+        EXPECT_THAT(result.err, HasSubstr("would replace what it is made of")) << name;
+    }
+    EXPECT_EQ(test::content(rows), "a,b\n0,1\n");
+}
+
+TEST_F(Output, StandardOutputHasTheResultAlone) {
+    const std::string place = directory_.file("run-xor");
+    std::string table = "a,b\n";
+    for (int i = 0; i < 20; ++i) table += fmt::format("{},{}\n", i * i % 7, 0.5 * (i % 5));
+    const std::string rows = directory_.write("rows.csv", table);
+    const std::string file = directory_.file("result.cmb");
+    const std::string link = directory_.file("link.cmb");
+    fs::create_symlink("/dev/stdout", link);
+    for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+             {"infer", best_, "--input", rows, "-o"},
+             {"quantise", best_, "--dtype", "int8", "-o"},
+             {"splice", best_, best_, "--report", "-o"},
+             {"splice", best_, best_, "--mode", "graft", "-o"},
+             {"tokenize", "--train", rows, "-o"},
+             {"new", "--csv", rows, "--target", "b", "--mode", "regression", "--force", "-o"},
+             {"report", place, "-o"},
+             {"individuals", place, "--csv"},
+             {"lineage", place, "--csv"},
+             {"compare", place, "--csv"}}) {
+        const auto to = [&](const std::string& path) {
+            std::vector<std::string> arguments = command;
+            arguments.push_back(path);
+            const Result result = run(arguments);
+            EXPECT_EQ(result.code, 0) << command.front() << ' ' << path << ' ' << result.err;
+            return result.out;
+        };
+        to(file);
+        const std::string written = test::content(file);
+        EXPECT_NE(written, "") << command.front();
+        for (const std::string& path : {std::string("-"), std::string("/dev/stdout"), link})
+            EXPECT_TRUE(to(path) == written) << command.front() << ' ' << path;
+    }
+    EXPECT_EQ(run({"convert", best_, file}).code, 0);
+    const Result converted = run({"convert", best_, link});
+    EXPECT_TRUE(converted.out == test::content(file));
+    EXPECT_THAT(converted.err, HasSubstr("standard output: "));
+    EXPECT_FALSE(fs::exists("-"));
+    EXPECT_TRUE(fs::is_symlink(link));
+    const Result folder = run({"convert", best_, "-", "--family", "torch"});
+    EXPECT_EQ(folder.code, 2);
+    EXPECT_THAT(folder.err, HasSubstr("a model of others is a folder"));
+}
+
+TEST_F(Output, ADescriptorIsAppendedTo) {
+    const std::string rows = directory_.write("rows.csv", "a,b\n0,1\n");
+    const std::string all = directory_.write("all.csv", "first\n");
+    const std::string answers = run({"infer", best_, "--input", rows}).out;
+    const int file = ::open(all.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    for (int times = 0; times < 2; ++times)
+        EXPECT_EQ(
+            run({"infer", best_, "--input", rows, "-o", "/dev/fd/" + std::to_string(file)}).code,
+            0);
+    ::close(file);
+    EXPECT_EQ(test::content(all), "first\n" + answers + answers);
+}
+
+TEST_F(Output, ADescriptorIsTheOneThatWasNamed) {
+    const std::string named = directory_.write("named", "");
+    const std::string own = directory_.write("own", "");
+    const int file = ::open(named.c_str(), O_WRONLY | O_CLOEXEC);
+    const std::string path = "/dev/fd/" + std::to_string(file);
+    std::ostringstream none;
+    const evolve::TaskRegistry tasks = evolve::standard_tasks();
+    const evolve::StrategyRegistry strategies = evolve::standard_strategies();
+    const evolve::GenomeRegistry genomes = evolve::standard_genomes();
+    const CommandContext context{tasks, none, none, strategies, genomes};
+    Destination output(context, path, {});
+    const int other = ::open(own.c_str(), O_WRONLY | O_CLOEXEC);
+    ::dup2(other, file);
+    output.write(std::string_view("answers"));
+    output.finish();
+    ::close(other);
+    ::close(file);
+    EXPECT_EQ(test::content(named), "answers");
+    EXPECT_EQ(test::content(own), "");
+    EXPECT_THROW(Destination(context, path, {}), OutputError);
 }
 
 TEST_F(Output, NewNeverReplacesItsData) {

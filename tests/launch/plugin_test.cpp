@@ -131,6 +131,26 @@ TEST_F(Plugins, AreNamedByWhoReadsANetwork) {
     EXPECT_EQ(resumed.code, 0) << resumed.text;
 }
 
+TEST_F(Plugins, AreNamedByWhoReadsANetworkThatHasNoneOfTheirLayers) {
+    const std::string folder =
+        evolved("plain", {"--set", R"(network.layers=[{"type": "dense"}])", "--set",
+                          "mutation.wave_insert_rate=0", "--set",
+                          R"(mutation.layer_types=["dense"])", "--set", "run.stop.generations=1"});
+    for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+             {"evaluate", folder + "/best.cmb"}, {"extract", folder, "--elite", "1"}}) {
+        fails(2, command, "load that with --plugin FILE");
+        std::vector<std::string> with = command;
+        with.insert(with.end(), {"--plugin", plugin("waves")});
+        const Ended ended = run(with);
+        EXPECT_EQ(ended.code, 0) << command.front() << ended.text;
+    }
+    // What the command line says wrongly no plug-in would bring.
+    const Ended misspelt = run({"evaluate", folder + "/best.cmb", "--plugin", plugin("waves"),
+                                "--set", "mutation.weight_rat=0"});
+    EXPECT_EQ(misspelt.code, 2);
+    EXPECT_THAT(misspelt.text, Not(HasSubstr("load that with")));
+}
+
 TEST_F(Plugins, AreDocumentedLikeWhatIsBuiltIn) {
     const std::vector<std::string> with{"--plugin", plugin("waves")};
     const auto said = [&](std::vector<std::string> command) {
@@ -245,6 +265,9 @@ TEST_F(Plugins, WhatTheirCodeThrowsNamesThem) {
     fails(2, with("network.layers", layers(2)), "(it throws what is no exception) mend");
     // A shard that fails is told and counted; here all of them do.
     fails(1, with("network.layers", layers(3)), "fails in build (nothing is built)");
+    fails(2, with("task.type", "unprepared"),
+          "task unprepared cannot be used (its preparation has 7 inputs and 1 outputs, the network "
+          "has 2 and 1");
     fails(2, with("mutation.broken_rate", "1"),
           "mutation \"broken_rate\" of the plug-in \"faulty\" gives what is no genome (it has");
     EXPECT_EQ(run(with("network.layers", layers(0))).code, 0);

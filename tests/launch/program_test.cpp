@@ -319,6 +319,23 @@ TEST(Program, DryRunShowsStructureMemoryAndShards) {
     EXPECT_FALSE(std::filesystem::exists(directory.file("run-xor")));
 }
 
+TEST(Program, DryRunRefusesWhatTheRunWould) {
+    const TemporaryDirectory directory;
+    const std::string config = write_xor(directory);
+    const Result unasked = run({"evolve", config, "--dry-run", "--require-solved"});
+    EXPECT_EQ(unasked.code, 2);
+    EXPECT_THAT(unasked.err, HasSubstr("--require-solved has nothing to compare with"));
+    const std::vector<std::string> goes_on{"evolve", config, "--dry-run", "--continue"};
+    EXPECT_EQ(run(goes_on).code, 0);
+    ASSERT_EQ(run({"evolve", config, "-q"}).code, 0);
+    EXPECT_EQ(run(goes_on).code, 0);
+    std::vector<std::string> other = goes_on;
+    other.insert(other.end(), {"--set", "splice.alpha=0.25"});
+    const Result changed = run(other);
+    EXPECT_EQ(changed.code, 2);
+    EXPECT_THAT(changed.err, HasSubstr("splice.alpha cannot change from 0.5 to 0.25"));
+}
+
 TEST(Program, SaysWhatALastGenerationHasNotReached) {
     const TemporaryDirectory directory;
     const evolve::TaskRegistry tasks = evolve::standard_tasks();

@@ -191,6 +191,7 @@ TEST(PythonClient, ComputesDenseNetworksWithLinks) {
           {{{"type", "dense"}, {"out", 3}, {"activation", "gelu"}},
            {{"type", "dense"}, {"out", 3}, {"activation", "mish"}},
            {{"type", "dense"}, {"out", 3}, {"activation", "hard_swish"}, {"enabled", false}},
+           {{"type", "dense"}, {"out", 3}, {"activation", "exact_gelu"}},
            {{"type", "dense"}}}},
          {"links",
           {{{"source", "input"}, {"target", 1}},

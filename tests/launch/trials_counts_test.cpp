@@ -4,6 +4,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cambrian/engine/core/error.hpp"
+#include "cambrian/launch/trials/grid.hpp"
 #include "cambrian/launch/trials/trials_summary.hpp"
 #include "cambrian/tests/launch/child_process.hpp"
 #include "cambrian/tests/launch/trials_support.hpp"
@@ -90,6 +92,17 @@ TEST(TrialsCounts, WhatIsLeftOfASweepIsThatOfAllPoints) {
     EXPECT_EQ(child.end_within(20), 5) << content(out);
     EXPECT_THAT(content(out), HasSubstr(fmt::format("interrupted, {} runs are left;",
                                                     2 * runs - ended("0.4") - ended("0.6"))));
+}
+
+TEST(TrialsCounts, ASweepHasABound) {
+    std::string hundred = "1";
+    for (int i = 2; i <= 100; ++i) hundred += fmt::format(",{}", i);
+    std::vector<std::string> over;
+    for (const char* key : {"a", "b"}) over.push_back(fmt::format("{}={}", key, hundred));
+    EXPECT_EQ(points_of(dimensions_of(over)).size(), 10'000U);
+    for (const char* key : {"c", "d", "e"}) over.push_back(fmt::format("{}={}", key, hundred));
+    EXPECT_THAT(failure<ConfigError>([&] { static_cast<void>(points_of(dimensions_of(over))); }),
+                HasSubstr("--over has more than 100000 combinations"));
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/host_memory.hpp"
-#include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 #include "cambrian/evolve/evaluation/activation_similarity.hpp"
 #include "cambrian/evolve/genome/distance.hpp"
@@ -201,30 +200,27 @@ Pairs pairs_of(const CompareOptions& options, std::span<const evolve::Genome* co
 
 /// Tables go to a file, to standard output alone, or nowhere.
 /// @return whether there is something left to say.
-bool write_csv(const CommandContext& context, const CompareOptions& options,
+bool write_csv(const CommandContext& context, std::optional<Destination>& csv,
                const std::string& table) {
-    if (options.csv == "-") {
-        context.out << table;
-        return false;
-    }
-    if (options.csv.empty()) return true;
-    for (const std::string& source : options.sources) refuse_input_as_output(options.csv, {source});
-    refuse_file_of_run(options.csv);
-    write_output(options.csv, std::as_bytes(std::span(table)));
-    context.out << fmt::format("{}: ", options.csv);
+    if (!csv) return true;
+    csv->write(table);
+    csv->finish();
+    if (csv->standard()) return false;
+    context.out << fmt::format("{}: ", csv->name());
     return true;
 }
 
+bool asks_for_table_of_groups(const CompareOptions& options) {
+    return options.clusters > 0 || options.group || options.groups > 0;
+}
+
 void print_groups(const CommandContext& context, const CompareOptions& options,
-                  const evolve::Distances& distances, const std::vector<std::string>& names) {
-    if (options.clusters > 0 || options.group || options.groups > 0) {
+                  std::optional<Destination>& csv, const evolve::Distances& distances,
+                  const std::vector<std::string>& names) {
+    if (asks_for_table_of_groups(options)) {
         const Grouping found = grouping(options, distances);
-        if (!write_csv(context, options, grouping_csv(found, names))) return;
+        if (!write_csv(context, csv, grouping_csv(found, names))) return;
         context.out << grouping_text(found, distances, names);
-    } else if (!options.csv.empty()) {
-        throw ConfigError(
-            "--csv and --tree are given (a tree is no table) ask for --group, --groups or "
-            "--cluster, or leave one out");
     }
     if (!options.tree.empty()) context.out << dendrogram(options, distances, names);
 }
@@ -244,20 +240,34 @@ void check_probe(const std::vector<NamedGenome>& all, std::uint64_t probes) {
             probes, layers, bytes / 1e9, memory / 1e9));
 }
 
-/// Throws ConfigError for an option that nothing of what is asked for reads.
-void check_options(const CompareOptions& options, bool asks_networks) {
+/// Throws ConfigError for an option that nothing of what is asked for reads, and for a tree that
+/// has no place beside a table.
+void check_options(const CompareOptions& options, bool asks_networks,
+                   const std::optional<Destination>& csv) {
     if (options.probes && !asks_networks)
         throw ConfigError("--probes is given (only --measure activation reads it) leave it out");
     if (options.linkage && !options.group && options.groups == 0 && options.tree.empty())
         throw ConfigError(
             "--linkage is given (only groups and trees have one) add --group, --groups or --tree");
+    if (options.tree.empty() || !csv) return;
+    if (!asks_for_table_of_groups(options))
+        throw ConfigError(
+            "--csv and --tree are given (a tree is no table) ask for --group, --groups or "
+            "--cluster, or leave one out");
+    if (csv->standard())
+        throw ConfigError(fmt::format(
+            "--tree and --csv {} are given (standard output has the table alone) name a file with "
+            "--csv, or leave one out",
+            options.csv));
 }
 
 }  // namespace
 
 int compare_command(const CommandContext& context, const CompareOptions& options) {
     const bool asked = options.measure == compare_measures[2];
-    check_options(options, asked);
+    std::optional<Destination> csv;
+    if (!options.csv.empty()) csv.emplace(context, options.csv, options.sources);
+    check_options(options, asked, csv);
     const ComparedNetworks networks = read_networks(context, options);
     const std::vector<NamedGenome>& all = networks.genomes;
     check_comparable(all, asked);
@@ -286,10 +296,10 @@ int compare_command(const CommandContext& context, const CompareOptions& options
     const Pairs pairs = pairs_of(
         options, genomes, networks.distance.value_or(evolve::DistanceSettings{}), *backend, probe);
     if (asks_for_groups(options)) {
-        print_groups(context, options, pairs.as_distances(all.size()), names);
+        print_groups(context, options, csv, pairs.as_distances(all.size()), names);
         return exit_done;
     }
-    if (write_csv(context, options, csv_text(all, pairs.values)))
+    if (write_csv(context, csv, csv_text(all, pairs.values)))
         context.out << fmt::format("{} networks, mean {} of pairs {:.4f}{}\n", all.size(),
                                    pairs.distances ? "distance" : "similarity",
                                    mean_similarity(pairs.values, all.size()),

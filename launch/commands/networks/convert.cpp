@@ -12,6 +12,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_read.hpp"
 #include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/network/network_text.hpp"
 #include "cambrian/engine/network/weight_formats.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_codes.hpp"
@@ -81,9 +82,9 @@ Read read_folder(const CommandContext&, const ConvertOptions& options) {
                       given);
 }
 
-std::string write_cmb(const CommandContext&, const NetworkFile& file,
-                      const ConvertOptions& options) {
-    write_output(options.output, distributed::encode(file));
+std::string write_cmb(const CommandContext&, const NetworkFile& file, const ConvertOptions&,
+                      Destination& output) {
+    output.write(distributed::encode(file));
     return "";
 }
 
@@ -108,43 +109,43 @@ NetworkFile in_format(NetworkFile file, const std::string& dtype) {
 }
 
 std::string write_tensors(const CommandContext&, const NetworkFile& file,
-                          const ConvertOptions& options) {
+                          const ConvertOptions& options, Destination& output) {
     if (options.inference) {
-        write_output(options.output,
-                     encode(distributed::to_inference(in_format(file, options.dtype))));
+        output.write(encode(distributed::to_inference(in_format(file, options.dtype))));
         return "";
     }
     Safetensors content = distributed::to_safetensors(file, output_type(options));
     // What was read by these names is written by ours.
     if (fs::path(options.input).extension() != ".safetensors")
         rename(content, options.renames, options.input);
-    write_output(options.output, encode(content));
+    output.write(encode(content));
     return "";
 }
 
-std::string write_folder(const CommandContext&, const NetworkFile& file,
-                         const ConvertOptions& options) {
+/// A model of others, which is no single file.
+std::string write_folder(const NetworkFile& file, const ConvertOptions& options) {
     models::SaveOptions settings;
     settings.type = output_type(options);
     if (options.shard_bytes) settings.shard_bytes = *options.shard_bytes;
     return write_model(options.output, options.family, file, settings);
 }
 
-std::string write_json(const CommandContext&, const NetworkFile& file,
-                       const ConvertOptions& options) {
+std::string write_json(const CommandContext&, const NetworkFile& file, const ConvertOptions&,
+                       Destination& output) {
     const Json config{{"network", network_section(file.genome.blueprint)}};
     const std::string text = config.dump(2) + "\n";
-    write_output(options.output, std::as_bytes(std::span(text)));
+    check_network_text(text, output.name());
+    output.write(text);
     return "";
 }
 
 std::string write_onnx(const CommandContext& context, const NetworkFile& file,
-                       const ConvertOptions& options) {
+                       const ConvertOptions& options, Destination& output) {
     std::optional<evolve::Preparation> preparation;
     if (!options.raw)
         preparation = preparation_of(options.input, file, {}, context.tasks, context.genomes);
     const OnnxModel model = onnx_model(options.input, file, preparation);
-    write_output(options.output, std::as_bytes(std::span(model.bytes)));
+    output.write(model.bytes);
     return model.lines;
 }
 
@@ -152,14 +153,15 @@ std::string write_onnx(const CommandContext& context, const NetworkFile& file,
 struct FileFormat {
     std::string_view ending;  ///< Empty: a model in a folder.
     Read (*read)(const CommandContext&, const ConvertOptions&) = nullptr;  ///< Null: only written.
-    std::string (*write)(const CommandContext&, const NetworkFile&,
-                         const ConvertOptions&) = nullptr;
+    /// Null: write_folder. → Lines on it.
+    std::string (*write)(const CommandContext&, const NetworkFile&, const ConvertOptions&,
+                         Destination&) = nullptr;
 };
 constexpr std::array formats{FileFormat{".cmb", read_cmb, write_cmb},
                              FileFormat{".safetensors", read_tensors, write_tensors},
                              FileFormat{".json", read_json, write_json},
                              FileFormat{".onnx", nullptr, write_onnx}};
-constexpr FileFormat folder_format{"", read_folder, write_folder};
+constexpr FileFormat folder_format{"", read_folder, nullptr};
 
 const FileFormat* format_by_ending(const std::string& path) {
     const std::string ending = fs::path(path).extension();
@@ -236,7 +238,6 @@ void check_options(const ConvertOptions& options, const FileFormat& from, const 
         const StoredType type = distributed::weight_type(options.dtype);
         if (writes_folder) static_cast<void>(models::torch_type(type));
     }
-    refuse_input_as_output(options.output, {options.input, options.network});
 }
 
 /// A line on the weights that the type of the output cannot tell from zero, or limits; empty where
@@ -264,17 +265,38 @@ std::string rounding_line(const NetworkFile& file, const ConvertOptions& options
 
 }  // namespace
 
+void require_network_ending(const std::string& output) {
+    const FileFormat* format = format_by_ending(output);
+    if (format == nullptr || format->ending == ".cmb") return;
+    const std::string network = fs::path(output).replace_extension(".cmb").string();
+    throw ConfigError(fmt::format(
+        "{} would be a network under another format's name (networks are written as .cmb "
+        "here) name {}, then convert it: cambrian convert {} {}",
+        output, network, network, output));
+}
+
 int convert_command(const CommandContext& context, const ConvertOptions& options) {
     const FileFormat& from = input_format(options);
     const FileFormat& to = output_format(options);
     check_options(options, from, to);
+    Destination output(context, options.output, {options.input, options.network});
+    const bool writes_folder = to.ending.empty();
+    if (writes_folder && output.standard())
+        throw ConfigError(fmt::format(
+            "{} is standard output (a model of others is a folder) name a folder", options.output));
     const Read read = from.read(context, options);
-    const bool rounds = (to.ending == ".safetensors" || to.ending.empty()) && !options.inference;
+    const bool rounds = (to.ending == ".safetensors" || writes_folder) && !options.inference;
     const std::string loss = rounds ? rounding_line(read.file, options) : "";
-    const std::string written = to.write(context, read.file, options);
-    context.out << fmt::format("{}: {}\n{}{}{}", options.output,
-                               structure_line(Network(read.file.genome.blueprint)), read.lines,
-                               written, loss);
+    std::string written;
+    if (writes_folder) {
+        written = write_folder(read.file, options);
+    } else {
+        written = to.write(context, read.file, options, output);
+        output.finish();
+    }
+    output.lines() << fmt::format("{}: {}\n{}{}{}", output.name(),
+                                  structure_line(Network(read.file.genome.blueprint)), read.lines,
+                                  written, loss);
     return exit_done;
 }
 

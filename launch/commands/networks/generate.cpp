@@ -12,6 +12,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/generation/generator.hpp"
 #include "cambrian/engine/generation/stop_words.hpp"
+#include "cambrian/engine/network/weight_formats.hpp"
 #include "cambrian/engine/text/chat/chat_template.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_codes.hpp"
@@ -61,15 +62,45 @@ std::vector<std::string> prompts_of(const GenerateOptions& options) {
     return prompts;
 }
 
+std::vector<LayerFormats> take_formats(Blueprint& blueprint) {
+    std::vector<LayerFormats> all;
+    for_each_formats(blueprint,
+                     [&](LayerFormats& formats) { all.push_back(std::exchange(formats, {})); });
+    return all;
+}
+
+/// What of two networks is not the same; empty where nothing is.
+std::string difference_of(Blueprint a, Blueprint b) {
+    const std::vector<LayerFormats> formats = take_formats(a);
+    const std::vector<LayerFormats> others = take_formats(b);
+    if (a != b) return "structure";
+    const auto [own, other] = std::ranges::mismatch(formats, others);
+    if (own == formats.end()) return {};
+    const auto text = [](const LayerFormats& each) {
+        return fmt::format("weights in {} and rows in {}", weights_text(each),
+                           name(each.activations));
+    };
+    std::string first = text(*own);
+    std::string second = text(*other);
+    // Of weights in float32 a text leaves scales out.
+    if (first == second) {
+        first = fmt::format("scales: {}", name(own->scales));
+        second = std::string(name(other->scales));
+    }
+    return fmt::format("number formats: {}, or {}", first, second);
+}
+
 std::vector<NetworkFile> networks_of(const std::vector<std::string>& paths) {
     std::vector<NetworkFile> networks;
     for (const std::string& path : paths) {
         networks.push_back(distributed::read_to_answer(path));
-        if (networks.back().genome.blueprint != networks.front().genome.blueprint)
+        if (const std::string difference =
+                difference_of(networks.front().genome.blueprint, networks.back().genome.blueprint);
+            !difference.empty())
             throw InputError(fmt::format(
-                "{} and {} differ in structure (one program continues the texts of all networks) "
+                "{} and {} differ in {} (one program continues the texts of all networks) "
                 "start one command for each",
-                paths.front(), path));
+                paths.front(), path, difference));
         const auto& first = networks.front().preparation;
         const auto& other = networks.back().preparation;
         if (first && other && (first->classes != other->classes || first->labels != other->labels))

@@ -14,7 +14,6 @@
 #include "cambrian/engine/check/gradient_check.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
-#include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/network/observe/observer.hpp"
 #include "cambrian/evolve/evaluation/answers.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
@@ -281,9 +280,9 @@ AnswerTable answer_together(const CommandContext& context, const InferOptions& o
 
 int infer_command(const CommandContext& context, const InferOptions& options) {
     check_members(options);
-    for (const std::string& network : options.networks)
-        if (!options.output.empty())
-            refuse_input_as_output(options.output, {network, options.input});
+    std::vector<std::string> inputs = options.networks;
+    inputs.push_back(options.input);
+    Destination output(context, options.output, inputs);
     // Before the rows: standard input is not waited for where a network cannot be read.
     std::vector<distributed::NetworkFile> files;
     for (const std::string& network : options.networks)
@@ -298,26 +297,17 @@ int infer_command(const CommandContext& context, const InferOptions& options) {
             answering(context, options, options.networks[i], std::move(files[i]), input, *backend));
 
     const Answering& first = members.front();
-    const auto write = [&](std::ostream& out) {
-        write_answers(out,
-                      options.ensemble.empty()
-                          ? answer_table(answers_of(first.outputs, first.rows, first.preparation),
-                                         first.preparation)
-                          : answer_together(context, options, members),
-                      input, first.rows, options.join);
-    };
-    if (options.output.empty()) {
-        write(context.out);
-        if (!context.out.flush())
-            throw InputError(
-                "cannot write the answers (standard output refuses them) free space, or name a "
-                "file with --output");
-        return exit_done;
-    }
     std::ostringstream text;
-    write(text);
-    write_output(options.output, std::as_bytes(std::span(text.view())));
-    context.out << fmt::format("{}: {} rows\n", options.output, members.front().rows.table.rows);
+    write_answers(text,
+                  options.ensemble.empty()
+                      ? answer_table(answers_of(first.outputs, first.rows, first.preparation),
+                                     first.preparation)
+                      : answer_together(context, options, members),
+                  input, first.rows, options.join);
+    output.write(text.view());
+    output.finish();
+    if (!output.standard())
+        context.out << fmt::format("{}: {} rows\n", options.output, first.rows.table.rows);
     return exit_done;
 }
 

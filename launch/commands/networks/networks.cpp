@@ -8,7 +8,6 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_text.hpp"
-#include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/genome/distance.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_codes.hpp"
@@ -180,8 +179,7 @@ void check_couple(const Couple& couple) {
 }
 
 /// The child of a crossover of NEAT. Throws ConfigError where there are no single neurons.
-evolve::Genome crossed(const CommandContext& context, const SpliceOptions& options,
-                       const Couple& couple) {
+evolve::Genome crossed(std::ostream& lines, const SpliceOptions& options, const Couple& couple) {
     if (options.align != evolve::splice_align_names[0])
         throw ConfigError(
             "--align is given (--mode neat matches neurons by their history) leave it out");
@@ -195,7 +193,7 @@ evolve::Genome crossed(const CommandContext& context, const SpliceOptions& optio
     if (options.report) {
         const evolve::GeneCounts counts = evolve::count_genes(
             evolve::history_of(couple.fitter.genome), evolve::history_of(couple.other.genome));
-        context.out << fmt::format(
+        lines << fmt::format(
             "  {} genes match, {} disjoint, {} excess: compatibility distance {:.6g}\n",
             counts.matching, counts.disjoint, counts.excess,
             evolve::distance(couple.fitter.genome, couple.other.genome));
@@ -218,19 +216,19 @@ evolve::Genome spliced(const SpliceOptions& options, const Couple& couple,
                           couple.other.genome, couple.other_fitness, &report);
 }
 
-void print_splice(const CommandContext& context, const SpliceOptions& options, const Couple& couple,
+void print_splice(std::ostream& lines, const SpliceOptions& options, const Couple& couple,
                   const evolve::Genome& child, const evolve::SpliceReport& report) {
     if (options.report) {
-        print_report(context.out, report);
-        print_dna(context.out, report);
+        print_report(lines, report);
+        print_dna(lines, report);
     }
     constexpr double little = 0.01;
     const double share = share_of_other(report, child);
     const std::string copy =
         share < little ? ": the child is almost a copy of " + couple.fitter_path : "";
     if (options.report || share < little)
-        context.out << fmt::format("  {:.3g} % of the weights are the other parent's{}\n",
-                                   100.0 * share, copy);
+        lines << fmt::format("  {:.3g} % of the weights are the other parent's{}\n", 100.0 * share,
+                             copy);
 }
 
 /// Options that only some modes read. Throws ConfigError where another mode is asked for.
@@ -260,7 +258,7 @@ void check_mode_options(const SpliceOptions& options) {
 }
 
 /// The second network, or a layer of it, in the first.
-int graft_networks(const CommandContext& context, const SpliceOptions& options,
+int graft_networks(const CommandContext& context, const SpliceOptions& options, Destination& output,
                    const distributed::NetworkFile& first, const distributed::NetworkFile& second) {
     evolve::GraftSettings settings;
     settings.residual = options.mode == residual_graft_mode;
@@ -278,12 +276,13 @@ int graft_networks(const CommandContext& context, const SpliceOptions& options,
         options.at ? first.preparation
                    : child_preparation({options.first, first}, {options.second, second}, note);
     child.genome = evolve::graft(first.genome, second.genome, settings);
-    write_output(options.output, distributed::encode(child));
-    context.out << fmt::format("{}: {} with {} of {}, {} weights\n", options.output, options.first,
-                               options.at
-                                   ? fmt::format("slot {}", options.from.value_or(*options.at))
-                                   : std::string("all"),
-                               options.second, child.genome.weights.size());
+    output.write(distributed::encode(child));
+    output.finish();
+    output.lines() << fmt::format(
+        "{}: {} with {} of {}, {} weights\n", output.name(), options.first,
+        options.at ? fmt::format("slot {}", options.from.value_or(*options.at))
+                   : std::string("all"),
+        options.second, child.genome.weights.size());
     context.err << note;
     return exit_done;
 }
@@ -292,13 +291,14 @@ int graft_networks(const CommandContext& context, const SpliceOptions& options,
 
 int splice_command(const CommandContext& context, const SpliceOptions& options) {
     check_mode_options(options);
-    refuse_input_as_output(options.output, {options.first, options.second});
+    require_network_ending(options.output);
+    Destination output(context, options.output, {options.first, options.second});
     const distributed::NetworkFile first = distributed::read_network(options.first);
     const distributed::NetworkFile second = distributed::read_network(options.second);
     distributed::require_network(first, options.first);
     distributed::require_network(second, options.second);
     if (options.mode == graft_mode || options.mode == residual_graft_mode)
-        return graft_networks(context, options, first, second);
+        return graft_networks(context, options, output, first, second);
     const Contest fitness = contest(options, first.fitness, second.fitness);
     const Couple couple =
         fitness.second > fitness.first
@@ -311,19 +311,22 @@ int splice_command(const CommandContext& context, const SpliceOptions& options) 
                                           {couple.other_path, couple.other}, note);
     const bool neat = options.mode == neat_mode;
     evolve::SpliceReport report;
-    child.genome = neat ? crossed(context, options, couple) : spliced(options, couple, report);
-    write_output(options.output, distributed::encode(child));
+    child.genome =
+        neat ? crossed(output.lines(), options, couple) : spliced(options, couple, report);
+    output.write(distributed::encode(child));
+    output.finish();
     const bool equal = fitness.first == fitness.second;
     const std::string role = neat && equal
                                  ? "and the other are equally fit: the smaller gives the structure"
                                  : (equal ? "gives the structure" : "is the fitter parent");
-    context.out << fmt::format("{}: {} {}, {} weights\n", options.output, couple.fitter_path, role,
-                               child.genome.weights.size());
+    std::ostream& lines = output.lines();
+    lines << fmt::format("{}: {} {}, {} weights\n", output.name(), couple.fitter_path, role,
+                         child.genome.weights.size());
     if (!fitness.known)
-        context.out << "  the fitness of one or both is not known: they count as equal (--fitness "
-                       "A B says it)\n";
+        lines << "  the fitness of one or both is not known: they count as equal (--fitness "
+                 "A B says it)\n";
     context.err << note;
-    if (!neat) print_splice(context, options, couple, child.genome, report);
+    if (!neat) print_splice(lines, options, couple, child.genome, report);
     return exit_done;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 
 #include "cambrian/engine/core/error.hpp"
@@ -104,8 +105,12 @@ void print_errors(std::ostream& out, const evolve::Genome& genome) {
 }  // namespace
 
 int quantise_command(const CommandContext& context, const QuantiseOptions& options) {
+    require_network_ending(options.output);
+    std::optional<Destination> output;
     if (!options.output.empty())
-        refuse_input_as_output(options.output, {options.network, options.config});
+        output.emplace(context, options.output,
+                       std::vector<std::string>{options.network, options.config});
+    std::ostream& lines = output ? output->lines() : context.out;
     distributed::NetworkFile network = distributed::read_network(options.network);
     distributed::require_network(network, options.network);
     const Dtype dtype = chosen_dtype("--dtype", options.dtype);
@@ -115,9 +120,9 @@ int quantise_command(const CommandContext& context, const QuantiseOptions& optio
         .scales = chosen_scales(dtype, options.scales)};
     const evolve::Genome before = evolve::with_formats(network.genome, {});
     replace_genome(network, evolve::with_formats(network.genome, formats));
-    context.out << fmt::format("{}: weights in {}, rows in {}\n", options.network,
-                               weights_text(formats), name(formats.activations));
-    print_errors(context.out, network.genome);
+    lines << fmt::format("{}: weights in {}, rows in {}\n", options.network, weights_text(formats),
+                         name(formats.activations));
+    print_errors(lines, network.genome);
     const bool has_task = !options.config.empty() || !network.identity_json.empty();
     if (options.calibrate && !has_task)
         throw ConfigError(fmt::format(
@@ -132,23 +137,26 @@ int quantise_command(const CommandContext& context, const QuantiseOptions& optio
         evolve::check_task_fits(*task, network.genome.blueprint);
         if (const std::string note = preparation_note({options.network, network}, *task);
             !note.empty())
-            context.out << "warning: " << note << '\n';
+            lines << "warning: " << note << '\n';
         const distributed::Experiment experiment =
             make_experiment(config, schema, task, {network.genome.blueprint, nullptr, {}},
                             Purpose::evaluate, context.strategies, context.genomes);
         Judge judge(config, task, experiment);
-        context.out << fmt::format("  float32:    {}\n", judge.text(before));
-        context.out << fmt::format("  in formats: {}\n", judge.text(network.genome));
+        lines << fmt::format("  float32:    {}\n", judge.text(before));
+        lines << fmt::format("  in formats: {}\n", judge.text(network.genome));
         if (options.calibrate) {
             evolve::CalibratedNetwork calibrated = judge.calibrate(network.genome);
             for (const evolve::ChosenClip& chosen : calibrated.clips)
-                context.out << fmt::format("  clip {:.2f} of {} (train fitness {:.6g})\n",
-                                           chosen.clip, chosen.name, chosen.fitness);
+                lines << fmt::format("  clip {:.2f} of {} (train fitness {:.6g})\n", chosen.clip,
+                                     chosen.name, chosen.fitness);
             replace_genome(network, std::move(calibrated.genome));
-            context.out << fmt::format("  calibrated: {}\n", judge.text(network.genome));
+            lines << fmt::format("  calibrated: {}\n", judge.text(network.genome));
         }
     }
-    if (!options.output.empty()) distributed::write_network(options.output, network);
+    if (output) {
+        output->write(distributed::encode(network));
+        output->finish();
+    }
     return exit_done;
 }
 

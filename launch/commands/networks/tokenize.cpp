@@ -8,7 +8,6 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
-#include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/text/chat/chat_template.hpp"
 #include "cambrian/engine/text/tokenizer_json.hpp"
 #include "cambrian/engine/text/training/tokenizer_training.hpp"
@@ -20,14 +19,6 @@
 
 namespace cambrian::launch {
 namespace {
-
-/// Where the result goes: a file, or standard output.
-void give(const CommandContext& context, const std::string& output, std::string_view text) {
-    if (output.empty() || output == "-")
-        context.out << text;
-    else
-        write_output(output, std::as_bytes(std::span(text)));
-}
 
 /// Numbers with white space, commas or brackets between them.
 std::vector<std::int64_t> parse_ids(std::string_view text, const std::string& source) {
@@ -83,18 +74,15 @@ int train_tokenizer(const CommandContext& context, const TokenizeOptions& option
             "--vocabulary or --min-count is given (--kind {} has a token for each {}) leave it "
             "out",
             options.kind, options.kind));
+    Destination output(context, options.output, options.train);
     std::vector<std::string> texts;
-    for (const std::string& path : options.train) {
-        refuse_input_as_output(options.output, {path});
-        texts.push_back(read_text(path));
-    }
+    for (const std::string& path : options.train) texts.push_back(read_text(path));
     const std::vector<std::string_view> views(texts.begin(), texts.end());
     // Checks it as a reader would.
     const Tokenizer tokenizer(trained(options, views), options.output);
-    write_output(
-        options.output,
-        std::as_bytes(std::span(std::string_view(tokenizer_json(tokenizer.definition())))));
-    context.err << fmt::format("{}: {} tokens, {} merges\n", options.output, tokenizer.size(),
+    output.write(tokenizer_json(tokenizer.definition()));
+    output.finish();
+    context.err << fmt::format("{}: {} tokens, {} merges\n", output.name(), tokenizer.size(),
                                tokenizer.definition().merges.size());
     const std::int64_t asked = options.vocabulary.value_or(TokenizerTraining{}.vocabulary);
     if (options.kind == "bpe" && tokenizer.size() < asked)
@@ -104,38 +92,39 @@ int train_tokenizer(const CommandContext& context, const TokenizeOptions& option
     return exit_done;
 }
 
-}  // namespace
-
-int tokenize_command(const CommandContext& context, const TokenizeOptions& options) {
-    if (!options.train.empty()) return train_tokenizer(context, options);
+/// What a text or a chat, read from `source`, is made into. Throws as its readers.
+std::string result_of(const TokenizeOptions& options, std::string text, const std::string& source) {
     const bool chat = !options.chat.empty();
-    const std::string& source = chat ? options.chat : options.input;
-    if (source.empty())
-        throw ConfigError(
-            "there is nothing to tokenize (no file is named) name one, or - for "
-            "standard input");
-    if (!options.output.empty())
-        refuse_input_as_output(options.output, {source, options.tokenizer, options.chat_template});
-    std::string text = read_text(source);
     if (chat)
         text = find_chat_template(options.chat_template)
                    .render(parse_chat(text, source),
                            options.prompt ? GenerationPrompt::yes : GenerationPrompt::no);
     if (options.tokenizer.empty()) {
         if (!chat) throw ConfigError("there is no tokenizer (--tokenizer names it) add it");
-        give(context, options.output, text);
-        return exit_done;
+        return text;
     }
     const Tokenizer tokenizer = read_tokenizer(options.tokenizer);
     if (options.decode) {
         const auto special = options.show_special ? SpecialTokens::show : SpecialTokens::leave_out;
-        give(context, options.output, tokenizer.decode(parse_ids(text, source), special));
-        return exit_done;
+        return tokenizer.decode(parse_ids(text, source), special);
     }
     // The template of a chat has its own tokens for the start of a text.
     const Surround surround = chat || options.bare ? Surround::no : Surround::yes;
-    give(context, options.output,
-         ids_as_asked(tokenizer, tokenizer.encode(text, surround), options.form));
+    return ids_as_asked(tokenizer, tokenizer.encode(text, surround), options.form);
+}
+
+}  // namespace
+
+int tokenize_command(const CommandContext& context, const TokenizeOptions& options) {
+    if (!options.train.empty()) return train_tokenizer(context, options);
+    const std::string& source = options.chat.empty() ? options.input : options.chat;
+    if (source.empty())
+        throw ConfigError(
+            "there is nothing to tokenize (no file is named) name one, or - for "
+            "standard input");
+    Destination output(context, options.output, {source, options.tokenizer, options.chat_template});
+    output.write(result_of(options, read_text(source), source));
+    output.finish();
     return exit_done;
 }
 

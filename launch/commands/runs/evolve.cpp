@@ -55,6 +55,15 @@ std::filesystem::path resumed(const RunOptions& options) {
     return options.resume ? options.config : std::string();
 }
 
+/// Passes --require-solved on. Throws ConfigError where the config asks for nothing to reach.
+void require_solved(distributed::StopSettings& stop) {
+    if (std::isinf(stop.fitness) && !stop.solved)
+        throw ConfigError(
+            "--require-solved has nothing to compare with (run.stop.fitness is not set, nor "
+            "run.stop.solved) set one, or leave the option out");
+    stop.require_solved = true;
+}
+
 /// --print-config and --dry-run: no run, no MPI; the other ranks of a job have nothing to say.
 int show(const CommandContext& context, const RunOptions& options) {
     if (launcher_rank() != 0) return exit_done;
@@ -69,6 +78,8 @@ int show(const CommandContext& context, const RunOptions& options) {
     distributed::Experiment experiment = make_experiment(
         job.config, schema, tasks, make_founder(job.config, *tasks.first, resumed(options)),
         Purpose::evolve, context.strategies, context.genomes);
+    if (options.require_solved) require_solved(experiment.stop);
+    if (options.proceed) check_same_run(experiment.directory, job.config, schema);
     const RankPlace place{launcher_local_rank(), launcher_local_size()};
     const DeviceSettings settings = device_settings(job.config.effective->at("engine"), place);
     const auto backend = make_backend(settings);
@@ -79,15 +90,6 @@ int show(const CommandContext& context, const RunOptions& options) {
     context.out << start_text(job)
                 << dry_run_text(experiment, *backend, distributed::launched_ranks());
     return exit_done;
-}
-
-/// Passes --require-solved on. Throws ConfigError where the config asks for nothing to reach.
-void require_solved(distributed::StopSettings& stop) {
-    if (std::isinf(stop.fitness) && !stop.solved)
-        throw ConfigError(
-            "--require-solved has nothing to compare with (run.stop.fitness is not set, nor "
-            "run.stop.solved) set one, or leave the option out");
-    stop.require_solved = true;
 }
 
 distributed::Start start_of(const RunOptions& options) {
@@ -107,22 +109,16 @@ struct Engine {
     std::unique_ptr<Backend> backend;
 };
 
-/// What this rank computes with. A worker without tells the coordinator, which goes on with others.
+/// What this rank computes with.
 Engine make_engine(const Json& section, const RunOptions& options,
-                   distributed::Communicator& communicator, RankPlace place) {
-    const bool coordinator = communicator.rank() == 0;
-    try {
-        Engine engine;
-        engine.settings = device_settings(section, place);
-        if (coordinator || engine.settings.backend == "vulkan")
-            require_backend_for(engine.settings, dump_directory(options.dump, communicator),
-                                options.profile);
-        engine.backend = make_backend(engine.settings);
-        return engine;
-    } catch (const Error& error) {
-        if (!coordinator) distributed::decline(communicator, error.what());
-        throw;
-    }
+                   const distributed::Communicator& communicator, RankPlace place) {
+    Engine engine;
+    engine.settings = device_settings(section, place);
+    if (communicator.rank() == 0 || engine.settings.backend == "vulkan")
+        require_backend_for(engine.settings, dump_directory(options.dump, communicator),
+                            options.profile);
+    engine.backend = make_backend(engine.settings);
+    return engine;
 }
 
 /// What the run starts from; nothing for a worker whose run has ended before rank 0 told it.
@@ -132,16 +128,10 @@ std::optional<Founder> find_founder(const Job& job, const RunOptions& options,
                                     const std::atomic<int>& interrupt) {
     if (communicator.rank() == 0 || !names_initial(job.config))
         return make_founder(job.config, task, resumed(options));
-    try {
-        const double patience = distributed::WorkerLimits{}.first_contact_seconds;
-        auto genomes = distributed::receive_initial(communicator, interrupt, patience);
-        if (!genomes) return std::nullopt;
-        return founder_of(job.config, *std::move(genomes));
-    } catch (const Error& error) {
-        // Whoever starts a job only sees what rank 0 says.
-        distributed::decline(communicator, error.what());
-        throw;
-    }
+    const double patience = distributed::WorkerLimits{}.first_contact_seconds;
+    auto genomes = distributed::receive_initial(communicator, interrupt, patience);
+    if (!genomes) return std::nullopt;
+    return founder_of(job.config, *std::move(genomes));
 }
 
 /// Workers wait for the first word of rank 0: where it fails before, they are told not to.
@@ -166,19 +156,30 @@ class FirstWord {
     bool given_ = false;
 };
 
+/// A config as it was read, or why it cannot be.
+struct ReadJob {
+    Job job;
+    std::exception_ptr failure;
+    double start_seconds = 0.0;  ///< The key distributed.start_seconds.
+    double lease_seconds = 0.0;  ///< The key distributed.lease_seconds.
+};
+
 /// One rank of a run, and what it works with.
 struct Rank {
     const CommandContext& context;
     const RunOptions& options;
     const Schema& schema;
-    const Job& job;
+    const ReadJob& read;
     distributed::Communicator& communicator;
     RankPlace place;
     const std::atomic<int>& interrupt;
     bool& coordinating;  ///< At last; at first it is rank 0.
 
     [[nodiscard]] bool coordinates() const { return communicator.rank() == 0; }
-    [[nodiscard]] const Json& engine_section() const { return job.config.effective->at("engine"); }
+    [[nodiscard]] const Job& job() const { return read.job; }
+    [[nodiscard]] const Json& engine_section() const {
+        return job().config.effective->at("engine");
+    }
 };
 
 /// Once a run has begun, its workers have heard of the coordinator.
@@ -198,18 +199,19 @@ int ended_worker(const Rank& rank) {
 
 /// What the rank that coordinates says and does; the exit code.
 int coordinate(const Rank& rank, const Engine& engine, const distributed::Experiment& experiment,
-               distributed::Start start, const distributed::Reign& reign) {
+               distributed::Start start, const distributed::Turn& turn) {
     const RunOptions& options = rank.options;
     std::ostream& out = rank.context.out;
-    if (!options.quiet) out << start_text(rank.job);
+    if (!options.quiet) out << start_text(rank.job());
     if (const std::string threads = threads_note(engine.settings, rank.place); !threads.empty())
         out << "warning: " << threads << '\n';
     RankReporter reporter(out, console_settings(options.quiet, experiment.log.interval));
+    const distributed::Reign& reign = turn.reign;
     if (!reign.dead.empty())
         reporter.warning(fmt::format("rank {} coordinates from now on (rank {} died)", reign.rank,
                                      reign.dead.back()));
     const distributed::RunResult result = distributed::run_coordinator(
-        rank.communicator, *engine.backend, experiment, start, reporter, rank.interrupt, reign);
+        rank.communicator, *engine.backend, experiment, start, reporter, rank.interrupt, turn);
     reporter.finished(experiment, result);
     if (options.profile) out << profile_text(*engine.backend);
     if (result.reason == distributed::StopReason::interrupted) return exit_interrupted;
@@ -219,44 +221,61 @@ int coordinate(const Rank& rank, const Engine& engine, const distributed::Experi
     return exit_unsolved;
 }
 
-/// One rank's part of the run.
-int run_rank(const Rank& rank) {
+/// What a rank takes part in a run with.
+struct Prepared {
+    distributed::Experiment experiment;
+    Engine engine;
+};
+
+/// Nothing for a worker whose run has ended before it was ready.
+std::optional<Prepared> prepare(const Rank& rank) {
+    if (rank.read.failure) std::rethrow_exception(rank.read.failure);
     const RunOptions& options = rank.options;
-    const Job& job = rank.job;
-    FirstWord first_word(rank.communicator);
-    const evolve::TaskSchedule tasks = make_tasks(job.config, rank.context.tasks);
+    const ResolvedConfig& config = rank.job().config;
+    const evolve::TaskSchedule tasks = make_tasks(config, rank.context.tasks);
     std::optional<Founder> founder =
-        find_founder(job, options, *tasks.first, rank.communicator, rank.interrupt);
-    if (!founder) return ended_worker(rank);
+        find_founder(rank.job(), options, *tasks.first, rank.communicator, rank.interrupt);
+    if (!founder) return std::nullopt;
     distributed::Experiment experiment =
-        make_experiment(job.config, rank.schema, tasks, *std::move(founder), Purpose::evolve,
+        make_experiment(config, rank.schema, tasks, *std::move(founder), Purpose::evolve,
                         rank.context.strategies, rank.context.genomes);
     if (options.require_solved) require_solved(experiment.stop);
     if (rank.coordinates() && options.proceed)
-        check_same_run(experiment.directory, job.config, rank.schema);
-    const Engine engine =
-        make_engine(rank.engine_section(), options, rank.communicator, rank.place);
+        check_same_run(experiment.directory, config, rank.schema);
+    Engine engine = make_engine(rank.engine_section(), options, rank.communicator, rank.place);
     experiment.distribution.device = engine.settings.device_text();
     experiment.distribution.fallback =
         fallback_of(rank.engine_section(), engine.settings, rank.place);
+    return Prepared{std::move(experiment), std::move(engine)};
+}
+
+/// The same; a worker that cannot take part tells the coordinator, which goes on without it:
+/// whoever starts a job only sees what rank 0 says.
+std::optional<Prepared> prepare_or_decline(const Rank& rank) {
+    try {
+        return prepare(rank);
+    } catch (...) {
+        if (!rank.coordinates())
+            distributed::decline(rank.communicator, failure_of(std::current_exception()).text);
+        throw;
+    }
+}
+
+/// One rank's part of the run.
+int run_rank(const Rank& rank) {
+    FirstWord first_word(rank.communicator);
+    const std::optional<Prepared> part = prepare_or_decline(rank);
+    if (!part) return ended_worker(rank);
     first_word.given();
     std::optional<int> code;
-    distributed::run_rank(rank.communicator, *engine.backend, experiment, start_of(options),
-                          rank.interrupt, distributed::WorkerLimits{},
-                          [&](distributed::Start start, const distributed::Reign& reign) {
+    distributed::run_rank(rank.communicator, *part->engine.backend, part->experiment,
+                          start_of(rank.options), rank.interrupt, distributed::WorkerLimits{},
+                          [&](distributed::Start start, const distributed::Turn& turn) {
                               rank.coordinating = true;
-                              code = coordinate(rank, engine, experiment, start, reign);
+                              code = coordinate(rank, part->engine, part->experiment, start, turn);
                           });
     return code ? *code : ended_worker(rank);
 }
-
-/// A config as it was read, or why it cannot be.
-struct ReadJob {
-    Job job;
-    std::exception_ptr failure;
-    double start_seconds = 0.0;  ///< The key distributed.start_seconds.
-    double lease_seconds = 0.0;  ///< The key distributed.lease_seconds.
-};
 
 /// MPI waits as long as the config says, so the config is read before; what is wrong with it is
 /// told once MPI runs, when rank 0 can end the whole job.
@@ -291,11 +310,7 @@ int run_job(const CommandContext& context, const RunOptions& options) {
     bool coordinating = session.rank() == 0;
     try {
         distributed::Communicator communicator = session.communicator();
-        if (context.plugin_failure && session.rank() != 0)
-            // Whoever starts a job only sees what rank 0 says.
-            distributed::decline(communicator, failure_of(context.plugin_failure).text);
-        if (read.failure) std::rethrow_exception(read.failure);
-        code = run_rank({context, options, schema, read.job, communicator,
+        code = run_rank({context, options, schema, read, communicator,
                          RankPlace{session.local_rank(), session.local_size()}, signals.flag(),
                          coordinating});
     } catch (const distributed::CoordinatorLost& error) {
@@ -329,10 +344,11 @@ int run_alone(const CommandContext& context, const RunOptions& options) {
     if (context.plugin_failure) std::rethrow_exception(context.plugin_failure);
     const SignalGuard signals;
     const Schema schema(context.tasks, context.genomes);
-    const Job job = read_job(options, schema);
+    ReadJob read;
+    read.job = read_job(options, schema);
     bool coordinating = true;
     return run_rank(
-        {context, options, schema, job, communicator, RankPlace{}, signals.flag(), coordinating});
+        {context, options, schema, read, communicator, RankPlace{}, signals.flag(), coordinating});
 }
 
 }  // namespace

@@ -3,15 +3,13 @@
 #include <filesystem>
 #include <iterator>
 #include <limits>
-#include <optional>
 #include <ostream>
-#include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/number_text.hpp"
-#include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/individual_log.hpp"
 #include "cambrian/launch/commands/commands.hpp"
@@ -74,36 +72,11 @@ void append_row(fmt::memory_buffer& text, const IndividualBlock& block,
     text.push_back('\n');
 }
 
-/// Where rows go: a file, or standard output.
-class RowWriter {
-  public:
-    RowWriter(std::ostream& out, const std::string& path) : out_(out) {
-        if (!path.empty() && path != "-") file_.emplace(path);
-    }
-
-    void write(std::string_view text) {
-        if (file_) {
-            file_->write(std::as_bytes(std::span(text)));
-        } else if (!out_.write(text.data(), static_cast<std::streamsize>(text.size()))) {
-            throw InputError(
-                "standard output cannot be written (the disk is full, or its reader has gone) free "
-                "space, or name a file with --csv");
-        }
-    }
-    void finish() {
-        if (file_) file_->finish();
-    }
-
-  private:
-    std::optional<OutputFile> file_;
-    std::ostream& out_;
-};
-
-void write_block(RowWriter& rows, const IndividualBlock& block) {
+void write_block(Destination& rows, const IndividualBlock& block) {
     fmt::memory_buffer text;
     for (const LoggedIndividual& individual : block.individuals)
         append_row(text, block, individual);
-    rows.write({text.data(), text.size()});
+    rows.write(std::string_view(text.data(), text.size()));
 }
 
 }  // namespace
@@ -111,12 +84,8 @@ void write_block(RowWriter& rows, const IndividualBlock& block) {
 int individuals_command(const CommandContext& context, const IndividualsOptions& options) {
     const Generations asked = generations_of(options.generation);
     const fs::path file = distributed::individual_log_in(options.directory);
-    if (!options.csv.empty() && options.csv != "-") {
-        refuse_input_as_output(options.csv, {file.string()});
-        refuse_file_of_run(options.csv);
-    }
+    Destination rows(context, options.csv, {file.string()});
     distributed::IndividualReader reader(file);
-    RowWriter rows(context.out, options.csv);
     rows.write(fmt::format("{}{}{}\n", header, reader.islands() ? ",island" : "",
                            reader.species() ? ",species" : ""));
     for (auto block = reader.next(); block && block->generation <= asked.last;

@@ -2,11 +2,9 @@
 
 #include <filesystem>
 #include <ostream>
-#include <span>
 #include <string>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/individual_log.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
@@ -48,10 +46,7 @@ BirthId asked_birth(const LineageOptions& options) {
 
 int lineage_command(const CommandContext& context, const LineageOptions& options) {
     const fs::path file = distributed::individual_log_in(options.run);
-    if (!options.csv.empty() && options.csv != "-") {
-        refuse_input_as_output(options.csv, {file.string()});
-        refuse_file_of_run(options.csv);
-    }
+    Destination rows(context, options.csv, {file.string()});
     const BirthId birth = asked_birth(options);
     const Ancestry ancestry(file);
     if (ancestry.find(birth) == nullptr)
@@ -61,11 +56,8 @@ int lineage_command(const CommandContext& context, const LineageOptions& options
             birth, file.string()));
     const Lineage lineage = lineage_of(ancestry, ancestry.origin_of(birth));
     std::size_t unknown = 0;
-    const std::string table = table_of(ancestry, lineage, unknown);
-    if (options.csv.empty() || options.csv == "-")
-        context.out << table;
-    else
-        write_output(options.csv, std::as_bytes(std::span(table)));
+    rows.write(table_of(ancestry, lineage, unknown));
+    rows.finish();
     if (unknown > 0)
         context.err << fmt::format("warning: {} ancestors are not in {} and have no row\n", unknown,
                                    file.string());

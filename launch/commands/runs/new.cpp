@@ -4,10 +4,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <ostream>
-#include <span>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/output_file.hpp"
@@ -15,6 +13,7 @@
 #include "cambrian/launch/config/experiment_reader.hpp"
 #include "cambrian/launch/config/table_config.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
+#include "cambrian/launch/show/shell_word.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -64,18 +63,16 @@ void check_config(const CommandContext& context, const std::string& text, const 
 }  // namespace
 
 int new_command(const CommandContext& context, const NewOptions& options) {
-    const bool standard = options.output == "-";
     const fs::path csv = options.csv;
     const std::string name = plain_name(csv.stem().string());
-    const fs::path output =
-        options.output.empty() ? fs::path(name + ".json") : fs::path(options.output);
-    const fs::path place = standard ? fs::path("config.json") : output;
-    if (!standard && !options.force && fs::exists(output))
+    const std::string path = options.output.empty() ? name + ".json" : options.output;
+    Destination output(context, path, {options.csv});
+    const fs::path place = output.standard() ? "config.json" : path;
+    if (!output.standard() && !options.force && fs::exists(place))
         throw ConfigError(fmt::format(
             "{} is there already (it would be replaced) name another file with --output, or add "
             "--force",
-            output.string()));
-    if (!standard) refuse_input_as_output(output.string(), {options.csv});
+            path));
     const TableProfile profile = profile_of(CsvFile(options.csv));
     const TableConfig config = table_config(profile, {.targets = options.targets,
                                                       .mode = options.mode,
@@ -83,14 +80,14 @@ int new_command(const CommandContext& context, const NewOptions& options) {
                                                       .name = name,
                                                       .csv = seen_from(csv, place)});
     check_config(context, config.text, place);
-    if (standard) {
-        context.out << config.text;
-        context.err << new_summary(profile, options, config);
-        return exit_done;
-    }
-    write_output(output, std::as_bytes(std::span(config.text)));
-    context.out << fmt::format("{}\n{}  next        cambrian evolve {}\n", output.string(),
-                               new_summary(profile, options, config), output.string());
+    output.write(config.text);
+    output.finish();
+    const std::string summary = new_summary(profile, options, config);
+    if (output.standard())
+        context.err << summary;
+    else
+        context.out << fmt::format("{}\n{}  next        cambrian evolve {}\n", path, summary,
+                                   shell_word(path));
     return exit_done;
 }
 

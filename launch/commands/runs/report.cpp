@@ -3,10 +3,9 @@
 #include <filesystem>
 #include <ostream>
 #include <set>
-#include <span>
+#include <string>
 #include <vector>
 
-#include "cambrian/engine/io/container.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/output_file.hpp"
@@ -36,17 +35,18 @@ int report_command(const CommandContext& context, const ReportOptions& options) 
             const std::vector<RunData> runs = read_runs(options.sources);
             return report_page(runs, findings_of(context, best_run(runs)), version);
         });
-    const std::vector<RunData> runs = read_runs(options.sources);
-    const Findings findings = findings_of(context, best_run(runs));
-    const std::string page = report_page(runs, findings);
-    const std::string output =
+    const std::string path =
         options.output.empty()
             ? (std::filesystem::path(options.sources.front()) / "report.html").string()
             : options.output;
-    refuse_file_of_run(output);
-    write_output(output, std::as_bytes(std::span(page)));
-    context.out << fmt::format("{}: {} {}, {} KB\n", output, runs.size(),
-                               runs.size() == 1 ? "run" : "runs", (page.size() + 1023) / 1024);
+    Destination output(context, path, {});
+    const std::vector<RunData> runs = read_runs(options.sources);
+    const Findings findings = findings_of(context, best_run(runs));
+    const std::string page = report_page(runs, findings);
+    output.write(page);
+    output.finish();
+    output.lines() << fmt::format("{}: {} {}, {} KB\n", output.name(), runs.size(),
+                                  runs.size() == 1 ? "run" : "runs", (page.size() + 1023) / 1024);
     return exit_done;
 }
 

@@ -113,6 +113,16 @@ TEST(Config, BlanksCommentsOutsideStringsOnly) {
     EXPECT_EQ(parse_config("{ // one\n \"a\\\"//\": 1 }", "x").dump(), R"({"a\"//":1})");
 }
 
+TEST(Config, MayBeAsLongAsANetworkNeeds) {
+    EXPECT_EQ(parse_config(std::string(std::size_t{16} << 20U, ' ') + "{}", "x").dump(), "{}");
+}
+
+TEST(Config, IsRefusedWhereNoFileOfANetworkCanKeepIt) {
+    const Json config{{"own", std::string(std::size_t{9} << 20U, '"')}};
+    EXPECT_THAT(failure<ConfigError>([&] { (void)identity_text(Schema(), config); }),
+                HasSubstr("cannot be kept in the files of its networks"));
+}
+
 TEST(Config, SaysWhereJsonIsBroken) {
     const std::string text =
         failure<ConfigError>([] { (void)parse_config("{\n  \"a\": 1,,\n}", "x.json"); });

@@ -182,6 +182,24 @@ TEST(Experiment, GivesFieldsToNewLayers) {
     EXPECT_EQ(given(dropout).size(), 1U) << "in vain, which is told";
 }
 
+TEST(Experiment, FormatsOfNothingAreRefusedWhereNothingMayComeAndNothingResumes) {
+    const Json json = Json::parse(R"({"task": {"type": "xor"}, "network": {"layers": [
+        {"type": "dense", "out": 2}, {"type": "rms_norm", "dtype": "int8"}, {"type": "dense"}]},
+        "mutation": {"link_add_rate": 0, "layer_type_rate": 0}})");
+    const auto founder = [&](const std::vector<std::string>& overrides,
+                             const std::filesystem::path& resumed = {}) {
+        const ResolvedConfig config = resolved(json, overrides);
+        (void)make_founder(config, *make_task(config, evolve::standard_tasks()), resumed);
+    };
+    EXPECT_THAT(failure<ConfigError>([&] { founder({}); }),
+                testing::HasSubstr(R"(network.layers[1].dtype is "int8" (the layer has no)"));
+    EXPECT_NO_THROW(founder({}, "runs/begun"));
+    for (const char* growth :
+         {"mutation.link_add_rate=0.1", "mutation.layer_type_rate=0.1",
+          R"(islands={"count": 2, "overrides": [{}, {"mutation": {"link_add_rate": 0.1}}]})"})
+        EXPECT_NO_THROW(founder({growth})) << growth;
+}
+
 TEST(Experiment, NewLayersHaveTheFormatsOfTheNetworkSection) {
     const distributed::Experiment own = experiment(
         minimal(), {R"(network.layers=[{"type": "dense", "dtype": "int4"}])", "network.dtype=int8",

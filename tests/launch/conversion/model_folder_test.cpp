@@ -120,6 +120,12 @@ TEST_F(ModelFolder, HasTypesThatCanBeRead) {
     }
 }
 
+TEST_F(ModelFolder, AConfigOfOursMayBeAsLongAsANetworkNeeds) {
+    const NetworkFile file = again(read("mlp", {"--activation", "relu"}), "torch");
+    directory_.write("out/config.json", std::string(std::size_t{16} << 20U, ' ') + config().dump());
+    EXPECT_EQ(converted({path("out"), path("again.cmb")}, path("again.cmb")), file);
+}
+
 TEST_F(ModelFolder, SaysHowRowsArePrepared) {
     NetworkFile file = read("mlp", {"--activation", "relu"});
     file.preparation = evolve::plain_preparation(file.genome.blueprint);

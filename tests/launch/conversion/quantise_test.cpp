@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -177,6 +178,37 @@ TEST_F(Quantise, WhoAsksForAnswersReadsCodes) {
     const Result spliced = run({"splice", codes, best, "-o", directory_.file("child.cmb")});
     EXPECT_NE(spliced.code, 0);
     EXPECT_THAT(spliced.err, HasSubstr("is a safetensors file (a .cmb is read here) convert it"));
+}
+
+TEST_F(Quantise, RunsThatStartFromCodesAreToldToTakeTheirMasters) {
+    const std::string best = evolved("masters", {});
+    const std::string codes = directory_.file("int8.safetensors");
+    ASSERT_EQ(run({"convert", best, codes, "--inference", "--dtype", "int8"}).code, 0);
+    const Result result =
+        run({"evolve", directory_.file("masters.json"), "--set",
+             "run.directory=" + directory_.file("other"), "--set", "network.initial=" + codes});
+    EXPECT_EQ(result.code, 3);
+    EXPECT_THAT(result.err, HasSubstr("it holds codes of number formats (a run goes on with "
+                                      "masters) name the .cmb that it was made of"));
+}
+
+TEST_F(Quantise, WritesNoNetworkUnderTheNameOfAnotherFormat) {
+    const std::string best = evolved("named", {});
+    const std::string tensors = directory_.file("small.safetensors");
+    const std::string model = directory_.file("child.onnx");
+    for (const auto& arguments :
+         std::vector<std::vector<std::string>>{{"quantise", best, "--dtype", "int8", "-o", tensors},
+                                               {"splice", best, best, "-o", model}}) {
+        const Result result = run(arguments);
+        EXPECT_EQ(result.code, 2) << arguments.front();
+        EXPECT_EQ(result.out, "");
+        EXPECT_THAT(result.err, HasSubstr("networks are written as .cmb here"));
+        EXPECT_THAT(result.err, HasSubstr("cambrian convert " + directory_.file("")));
+        EXPECT_FALSE(std::filesystem::exists(arguments.back()));
+    }
+    EXPECT_EQ(run({"splice", best, best, "-o", directory_.file("plain.json")}).code, 2);
+    for (const char* name : {"child", "child-v1.2", "child.cmb.tmp"})
+        EXPECT_EQ(run({"splice", best, best, "-o", directory_.file(name)}).code, 0) << name;
 }
 
 TEST_F(Quantise, ANetworkWithoutWeightsHasNoShareOfThem) {

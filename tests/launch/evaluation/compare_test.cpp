@@ -28,6 +28,16 @@ TEST_F(Evaluate, PopulationsAreGroupedByTheirDistances) {
     EXPECT_EQ(run({"compare", place, "--cluster", "999"}).code, 2);
     EXPECT_EQ(run({"compare", place, "--cluster", "2", "--group", "1"}).code, 2);
     EXPECT_EQ(run({"compare", place, "--tree", "text", "--csv", "-"}).code, 2);
+    for (const char* standard : {"-", "/dev/stdout"}) {
+        const Result beside =
+            run({"compare", place, "--cluster", "2", "--tree", "text", "--csv", standard});
+        EXPECT_EQ(beside.code, 2);
+        EXPECT_THAT(beside.err, HasSubstr("standard output has the table alone"));
+    }
+    EXPECT_THAT(run({"compare", place, "--cluster", "2", "--tree", "text", "--csv",
+                     directory_.file("groups.csv")})
+                    .out,
+                HasSubstr("\n+ "));
     EXPECT_THAT(run({"compare", place, "--linkage", "single"}).err, HasSubstr("only groups and"));
     EXPECT_THAT(run({"compare", place, "--probes", "8"}).err, HasSubstr("only --measure activat"));
     const std::string best = place + "/best.cmb";

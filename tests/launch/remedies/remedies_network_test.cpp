@@ -15,6 +15,12 @@ std::string network_config(const std::string& keys) {
     return test::task_config("xor", "", R"("network": {)" + keys + "}");
 }
 
+/// One whose layers keep their types, and get no links.
+std::string still_config(const std::string& layers) {
+    return test::task_config("xor", "", R"("network": {"layers": [)" + layers + R"(]},
+        "mutation": {"link_add_rate": 0, "layer_type_rate": 0})");
+}
+
 const std::vector<RemedyRow>& network_rows() {
     const std::string two_layers =
         R"("layers": [{"type": "dense", "out": 3}, {"type": "dense"}], )";
@@ -56,6 +62,18 @@ const std::vector<RemedyRow>& network_rows() {
          "network.dtype_scales is 7",
          "",
          {{config, "7", R"("mx")"}}},
+        {"FormatOfATiedLayer",
+         still_config(R"({"type": "dense", "out": 2}, {"type": "dense", "out": 2,
+             "tied": "slot.0.weight", "dtype": "int8"}, {"type": "dense"})"),
+         R"(network.layers[1].dtype is "int8" (its weight is that of slot 0)",
+         "leave it out",
+         {{config, R"(, "dtype": "int8")", ""}}},
+        {"FormatOfANorm",
+         still_config(R"({"type": "dense", "out": 2},
+             {"type": "rms_norm", "at": [0, 0, 0, 2], "dtype": "int8"}, {"type": "dense"})"),
+         R"(network.layers[1].dtype is "int8" (the layer has no matrices)",
+         "leave it out",
+         {{config, R"(, "dtype": "int8")", ""}}},
         {"HeadWithAPlace",
          network_config(R"("layers": [{"type": "dense", "at": [0, 0, 0, 0]}])"),
          "the last layer is the head, outside the grid",

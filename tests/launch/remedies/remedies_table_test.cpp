@@ -336,7 +336,7 @@ const std::vector<RemedyRow>& table_rows() {
         {"WarmUpOfEvolution",
          table_of(R"("targets": ["y"], "sequence_length": 4, "warm_up": 2)", R"("training": {})"),
          "task.warm_up is 2",
-         "use 'cambrian evolve'",
+         "evolve without learning",
          {{config, R"(, "training": {})", ""}}},
     };
     return table;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
 namespace cambrian::launch {
@@ -186,6 +187,17 @@ TEST_F(Generate, SeveralNetworksOfOneStructureContinueEveryPrompt) {
     const Result other = run({"generate", a, best(), "--prompt", "one"});
     EXPECT_EQ(other.code, 3);
     EXPECT_THAT(other.err, HasSubstr("differ in structure"));
+    const std::string small = directory.file("small.cmb");
+    distributed::NetworkFile quantised = distributed::read_network(a);
+    quantised.genome.blueprint.head_formats.weights = Dtype::int8;
+    distributed::write_network(small, quantised);
+    EXPECT_THAT(run({"generate", a, small, "--prompt", "one"}).err,
+                HasSubstr("differ in number formats: weights in float32 and rows in float32, or "
+                          "weights in int8 and rows in float32 (one program"));
+    quantised.genome.blueprint.head_formats = {.scales = Scales::tensor};
+    distributed::write_network(small, quantised);
+    EXPECT_THAT(run({"generate", a, small, "--prompt", "one"}).err,
+                HasSubstr("differ in number formats: scales: format, or tensor (one program"));
     const Result plain = run({"generate", a, b, "--prompt", "one", "--max-tokens", "1"});
     EXPECT_THAT(plain.out, StartsWith("--- prompt 1, " + a + "\none"));
 }
