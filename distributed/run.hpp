@@ -180,7 +180,7 @@ struct WorkerLimits;
 /// One rank of a run to its end, whatever becomes of the others: rank 0 coordinates first, and
 /// where the coordinator dies, another rank does, from the journal. Throws CoordinatorLost where
 /// the experiment wants no takeover, and where the lock of the run directory means nothing here and
-/// nobody else has followed after another lease and the tries of all ranks; Deposed where another
+/// nobody else has followed after the tries of all ranks and some seconds; Deposed where another
 /// job goes on in the directory.
 /// @param coordinate calls run_coordinator when it is this rank's turn.
 void run_rank(Communicator& communicator, Backend& backend, const Experiment& experiment,

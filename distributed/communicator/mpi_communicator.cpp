@@ -79,6 +79,7 @@ class MpiCommunicator final : public Communicator::Implementation {
     explicit MpiCommunicator(std::size_t largest_count) : largest_count_(largest_count) {
         check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
         check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
+        unfinished_.resize(static_cast<std::size_t>(size_));
     }
 
     /// Buffers of unfinished transfers are leaked on purpose: a peer that was given up never takes
@@ -111,6 +112,7 @@ class MpiCommunicator final : public Communicator::Implementation {
         sending.bytes = std::move(payload);
         sending.to = to;
         sending.kind = kind;
+        unfinished_[static_cast<std::size_t>(to)] += sending.bytes.size();
         check(MPI_Isend(sending.bytes.data(), run.count(), run.type(), to, static_cast<int>(kind),
                         MPI_COMM_WORLD, &sending.request),
               "MPI_Isend");
@@ -140,14 +142,7 @@ class MpiCommunicator final : public Communicator::Implementation {
         }
     }
 
-    std::size_t unfinished(int to) override {
-        reap();
-        std::size_t bytes = 0;
-        for (const Sending& sending : sends_) {
-            bytes += sending.to == to ? sending.bytes.size() : 0;
-        }
-        return bytes;
-    }
+    std::size_t unfinished(int to) override { return unfinished_[static_cast<std::size_t>(to)]; }
 
     void push(MessageKind kind, microseconds patience) override {
         const SystemClock::time_point end = SystemClock::now() + patience;
@@ -198,7 +193,12 @@ class MpiCommunicator final : public Communicator::Implementation {
 
     void reap() {
         for (auto at = sends_.begin(); at != sends_.end();) {
-            at = finished(at->request) ? sends_.erase(at) : std::next(at);
+            if (!finished(at->request)) {
+                ++at;
+                continue;
+            }
+            unfinished_[static_cast<std::size_t>(at->to)] -= at->bytes.size();
+            at = sends_.erase(at);
         }
     }
 
@@ -258,6 +258,7 @@ class MpiCommunicator final : public Communicator::Implementation {
     int rank_ = 0;
     int size_ = 1;
     std::list<Sending> sends_;
+    std::vector<std::size_t> unfinished_;  ///< Bytes of these by rank.
     std::list<Receiving> receives_;
     SystemClock::time_point last_activity_ = SystemClock::now();
 };

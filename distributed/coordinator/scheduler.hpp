@@ -144,6 +144,7 @@ class Scheduler {
     struct Peer {
         Speed speed;
         bool known = false;   ///< It said handshake.
+        bool asked = false;   ///< For births, since then: it has none of a former reign under way.
         bool silent = false;  ///< Its lease lapsed: nothing is sent until it speaks.
         bool left = false;
         bool diverged = false;  ///< It came to another state once: it begins nothing unasked.
@@ -157,11 +158,12 @@ class Scheduler {
     };
     /// All ranks at a glance.
     struct Crew {
-        std::uint64_t age = 0;              ///< Messages since then.
-        std::size_t ranks = 1;              ///< That take part, the coordinator included.
-        double mean = 1.0;                  ///< Speed of one whose own is not known.
-        double speed = 0.0;                 ///< Of all, births in a second.
-        double free = 0.0;                  ///< Of those that have room.
+        std::uint64_t age = 0;  ///< Messages since then.
+        bool occupied = false;  ///< The coordinator itself, by a birth of another reign.
+        std::size_t ranks = 1;  ///< That may be given births.
+        double mean = 1.0;      ///< Speed of one whose own is not known.
+        double speed = 0.0;     ///< Of all, births in a second.
+        double free = 0.0;      ///< Of those that have room.
         std::vector<std::uint32_t> absent;  ///< Ranks that answer nobody.
     };
     /// A shard that a rank begins with when it hears of a round.

@@ -138,6 +138,7 @@ void Scheduler::welcome(int rank, Handshake handshake) {
         // Whoever introduces itself again has begun anew, and will not answer what it had.
         withdraw(rank);
         peer(rank).room = 0;
+        peer(rank).asked = false;
     }
     peer(rank).handshake = std::move(handshake);
     peer(rank).known = true;
@@ -150,6 +151,9 @@ void Scheduler::welcome(int rank, Handshake handshake) {
 
 void Scheduler::take_request(int rank, Request request) {
     Peer& worker = peer(rank);
+    if (!std::exchange(worker.asked, true)) {
+        crew_.reset();
+    }
     worker.room = std::min(worker.room + std::min(request.room, largest_room), largest_room);
     worker.digest = request.digest;
     const Round& newest = *follower_.newest();

@@ -34,10 +34,13 @@ bool Scheduler::has_room(int rank) const {
 
 const Scheduler::Crew& Scheduler::crew() {
     constexpr std::uint64_t ranks_of_a_message = 64;
-    if (crew_ && crew_->age * ranks_of_a_message < peers_.size()) {
+    const bool occupied = compute_ && compute_->occupied();
+    if (crew_ && crew_->occupied == occupied && crew_->age * ranks_of_a_message < peers_.size()) {
         return *crew_;
     }
     Crew& crew = crew_.emplace();
+    crew.occupied = occupied;
+    crew.ranks = 0;
     double known = 0.0;
     std::size_t ranks = 0;
     for (const Peer& entry : peers_) {
@@ -53,12 +56,17 @@ const Scheduler::Crew& Scheduler::crew() {
             crew.absent.push_back(static_cast<std::uint32_t>(rank));
             continue;
         }
-        crew.ranks += own ? 0 : 1;
+        // Whoever evaluates for a former reign is given nothing before that has ended.
+        if (own ? occupied : !peer(rank).asked) {
+            continue;
+        }
+        ++crew.ranks;
         const double speed = speed_of(peer(rank), crew.mean);
         crew.speed += speed;
         // What is left is not for a GPU that has its share already.
         crew.free += has_room(rank) ? speed : 0.0;
     }
+    crew.ranks = std::max<std::size_t>(crew.ranks, 1);
     return crew;
 }
 
@@ -69,7 +77,7 @@ ShardLimits Scheduler::limits(int rank, const LeaseTable& leases) {
     const Speed& speed = peer(rank).speed;
     const double own_speed = speed_of(peer(rank), crew().mean);
     limits.share = std::min(1.0, own_speed / crew().free);
-    limits.share_of_all = own_speed / crew().speed;
+    limits.share_of_all = std::min(1.0, own_speed / crew().speed);
     if (!speed.known()) {
         limits.largest = limits.whole ? leases.items() : first_shard;
         return limits;

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -69,11 +70,16 @@ struct SlowBirth {
     std::chrono::milliseconds others{0};
     std::optional<Clock::time_point> end{};  ///< Once it has begun.
     std::size_t evaluated = 0;               ///< Births.
+    std::size_t failures = 0;                ///< Births that fail from now on.
 
     [[nodiscard]] Experiment in(Experiment experiment) {
         experiment.task = watched_task(sum_task(), [this](std::uint64_t round) {
             ++evaluated;
             Clock::sleep(others);
+            if (failures > 0) {
+                --failures;
+                throw std::runtime_error("this once");
+            }
             if (round == 0 || takes == seconds(0) || end) return;
             end = Clock::now() + takes;
             Clock::sleep(takes);
@@ -104,13 +110,14 @@ WorkerLimits short_limits() {
     return limits;
 }
 
-/// Rank 0 dies as the others have births that take long. Rank 1 follows; its own one lasts longest.
-TEST(RunningBirth, DelaysNoTakeoverAndNoGenerationOfTheSuccessor) {
+/// Rank 0 dies as the others have births that take so long. Rank 1 follows.
+/// @param failures births that fail first, of the reign of rank 1.
+void expect_no_delay(seconds of_rank_1, seconds of_rank_2, std::size_t failures) {
     const TemporaryDirectory place;
     std::size_t evaluated = 0;
     const std::string expected = unbroken(place.path() / "whole", evaluated);
     const Experiment experiment = single_births(place.path() / "run");
-    std::array<SlowBirth, 3> births{{{seconds(0), milliseconds(100)}, {seconds(8)}, {seconds(3)}}};
+    std::array<SlowBirth, 3> births{{{seconds(0), milliseconds(100)}, {of_rank_1}, {of_rank_2}}};
     Clock::time_point died, followed;
     std::optional<Clock::time_point> told;
     std::vector<int> coordinators;
@@ -129,6 +136,7 @@ TEST(RunningBirth, DelaysNoTakeoverAndNoGenerationOfTheSuccessor) {
         const auto coordinate = [&](Start start, const Turn& turn) {
             coordinators.push_back(rank);
             followed = Clock::now();
+            births.at(static_cast<std::size_t>(rank)).failures = rank == 0 ? 0 : failures;
             if (turn.compute) {
                 EXPECT_EQ(turn.compute->thread->in_flight(), 0U) << "of the reign before";
             }
@@ -148,8 +156,17 @@ TEST(RunningBirth, DelaysNoTakeoverAndNoGenerationOfTheSuccessor) {
     EXPECT_EQ(coordinators, (std::vector{0, 1}));
     EXPECT_LT(seconds_of(followed - died), lease + 2.0);
     ASSERT_TRUE(told);
-    EXPECT_LT(*told, births[1].end);
+    EXPECT_LT(*told, std::max(births[1].end, births[2].end));
     EXPECT_EQ(expected, results_of(experiment.directory));
+}
+
+TEST(RunningBirth, DelaysNoTakeoverAndNoGenerationOfTheSuccessor) {
+    expect_no_delay(seconds(8), seconds(3), 0);
+}
+
+/// Another rank is to try it, but none is free for births.
+TEST(RunningBirth, DelaysNoneThatFailsOnce) {
+    expect_no_delay(seconds(2), seconds(8), 1);
 }
 
 /// Rank 0 stands still for more than two leases, and looks at those before it hears what was said
