@@ -24,6 +24,9 @@ struct GenerationSettings {
     std::uint64_t seed = 1;
     std::int64_t max_tokens = 128;           ///< At most so many after a prompt.
     std::vector<std::int64_t> end_tokens{};  ///< After one of them a text is done.
+    /// Which ids are tokens: others are never chosen. Networks often have more outputs than their
+    /// tokenizer has tokens. Empty: all that the network tells of.
+    std::vector<bool> known_tokens{};
     /// Whether keys and values are kept from token to token. Without, each token is a pass over all
     /// before it: the same texts, for comparison.
     bool cache = true;

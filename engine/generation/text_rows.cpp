@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -130,6 +131,16 @@ void TextRows::add_token(Row& row, std::int64_t id) const {
         end(Ending::context);
 }
 
+std::span<const float> TextRows::of_known(std::span<const float> logits) {
+    const std::vector<bool>& known = settings_.known_tokens;
+    if (known.empty()) return logits;
+    known_logits_.assign(logits.begin(), logits.end());
+    for (std::size_t id = 0; id < known_logits_.size(); ++id)
+        if (id >= known.size() || !known[id])
+            known_logits_[id] = -std::numeric_limits<float>::infinity();
+    return known_logits_;
+}
+
 std::int64_t TextRows::advance(std::span<const float> logits) {
     const std::size_t vocabulary = logits.size() / rows_.size();
     std::int64_t made = 0;
@@ -140,8 +151,8 @@ std::int64_t TextRows::advance(std::span<const float> logits) {
             const SamplingPlace place{.seed = settings_.seed,
                                       .prompt = prompts_[row.prompt].number,
                                       .position = row.tokens.size()};
-            add_token(row, sample_token(logits.subspan(i * vocabulary, vocabulary), row.tokens,
-                                        settings_.sampling, place));
+            add_token(row, sample_token(of_known(logits.subspan(i * vocabulary, vocabulary)),
+                                        row.tokens, settings_.sampling, place));
             ++made;
         }
         // One that is done stays where it is: what it reads again changes nothing.

@@ -52,12 +52,15 @@ class TextRows {
         Ending ending = Ending::length;
     };
     void add_token(Row& row, std::int64_t id) const;
+    /// The same, with ids that are no tokens impossible.
+    [[nodiscard]] std::span<const float> of_known(std::span<const float> logits);
 
     std::span<const Prompt> prompts_;
     std::int64_t longest_;
     const GenerationSettings& settings_;
     const TokenObserver& observer_;
     std::vector<Row> rows_;
+    std::vector<float> known_logits_;  ///< Of the row that is chosen for.
 };
 
 }  // namespace cambrian

@@ -44,7 +44,7 @@ void BytePairs::read_symbols(std::string_view source) {
             bytes_ ? std::string(byte_alphabet::text_of(static_cast<std::uint8_t>(byte)))
                    : fmt::format("<0x{:02X}>", byte);
         if (const auto id = find(name)) byte_ids_[byte] = *id;
-        if (!bytes_ && byte_ids_[byte] == none)
+        if (definition_.byte_fallback && byte_ids_[byte] == none)
             refuse_definition(source, fmt::format("byte_fallback, but no token \"{}\"", name));
     }
 }

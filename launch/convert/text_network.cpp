@@ -50,6 +50,13 @@ Tokenizer tokenizer_of(const std::string& network_path,
             throw ConfigError(fmt::format(
                 "--tokenizer is {} ({} says itself that its tokens are others) leave it out", named,
                 network_path));
+        // One class for each token that it was trained with.
+        if (!own && text_unit(preparation) &&
+            preparation->classes.size() != static_cast<std::size_t>(tokenizer.size()))
+            throw ConfigError(
+                fmt::format("--tokenizer is {} ({} was trained with one of {} tokens, this has {}) "
+                            "name that one",
+                            named, network_path, preparation->classes.size(), tokenizer.size()));
         return tokenizer;
     }
     if (own) return std::move(*own);

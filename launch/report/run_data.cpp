@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <system_error>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/network/network_text.hpp"
@@ -135,9 +136,10 @@ std::vector<fs::path> runs_in(const fs::path& path) {
     // Beside trials lie damaged ones that were set aside.
     const bool trials = holds_trials(path);
     std::vector<fs::path> runs;
+    std::error_code unreadable;  // Another's folder, or a link that leads nowhere.
     if (fs::is_directory(path))
         for (const auto& entry : fs::directory_iterator(path))
-            if (fs::exists(entry.path() / "generations.csv") &&
+            if (fs::exists(entry.path() / "generations.csv", unreadable) &&
                 (!trials || is_folder_of_trial(entry.path().filename().string())))
                 runs.push_back(entry.path());
     if (runs.empty())

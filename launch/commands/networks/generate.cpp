@@ -247,6 +247,8 @@ int generate_command(const CommandContext& context, const GenerateOptions& optio
     for (const NetworkFile& file : files) weights.push_back(file.genome.weights);
     GenerationSettings settings = options.settings;
     settings.end_tokens = tokenizer.end_tokens();
+    for (std::int64_t id = 0; id < tokenizer.size(); ++id)
+        settings.known_tokens.push_back(!tokenizer.token(id).empty());
 
     const auto backend = make_backend(device_settings(engine_section(engine_keys), RankPlace{}));
     Generator generator(*backend, Network(files[0].genome.blueprint), weights);

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <exception>
 #include <filesystem>
 #include <ostream>
 #include <thread>
@@ -64,8 +65,8 @@ class Renewal {
             if (stamp == stamp_) return;
             stamp_ = stamp;
             make();
-        } catch (const Error& error) {
-            // A file may be between two states; what is shown stays.
+        } catch (const std::exception& error) {
+            // A file or folder may be between two states; what is shown stays.
             if (problem_ != error.what())
                 context_.err << fmt::format("warning: the page stays as it is: {}\n", error.what())
                              << std::flush;

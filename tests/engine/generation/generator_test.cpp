@@ -155,6 +155,20 @@ TEST_F(GeneratorTest, SeesTheWindowOfAttentionAndNoMore) {
     EXPECT_EQ(tokens_of(generator.run(changed, settings))[2], cached[2]);
 }
 
+TEST_F(GeneratorTest, ChoosesOnlyIdsThatAreTokens) {
+    GenerationSettings settings{.sampling = {.temperature = 2.0}, .max_tokens = 20};
+    // 5 is none, and so is what comes after the last.
+    settings.known_tokens = std::vector<bool>(12, true);
+    settings.known_tokens[5] = false;
+    const auto is_known = [](std::int64_t id) { return id < 12 && id != 5; };
+    for (const GeneratedText& text : run("llama", settings))
+        EXPECT_TRUE(std::ranges::all_of(text.tokens, is_known));
+    settings.known_tokens.clear();
+    const std::vector<GeneratedText> all = run("llama", settings);
+    EXPECT_FALSE(std::ranges::all_of(
+        all, [&](const auto& text) { return std::ranges::all_of(text.tokens, is_known); }));
+}
+
 TEST_F(GeneratorTest, EndsWhereItIsToldTo) {
     const GenerationSettings settings{.max_tokens = 20};
     const std::vector<GeneratedText> all = run("llama", settings);

@@ -131,6 +131,9 @@ TEST(Tokenizer, BytesStandForCharactersWithoutAToken) {
     EXPECT_EQ(tokenizer.decode(tokenizer.encode("a\xE2\x82\xAC")), "a\xE2\x82\xAC");
     definition.vocabulary.pop_back();
     EXPECT_THAT(failure([&] { Tokenizer{definition}; }), HasSubstr("no token \"<0xFF>\""));
+    // Characters that stand for bytes fall back to bytes of these characters: not known here.
+    definition.pre_tokenizers = {ByteLevelPreTokenizer{}};
+    EXPECT_THAT(failure([&] { Tokenizer{definition}; }), HasSubstr("byte_fallback, but no token"));
 }
 
 TEST(Tokenizer, SpacesBecomeVisibleAsInSentencePiece) {

@@ -221,11 +221,14 @@ TEST_F(Generate, APromptGoesOnWithTheFirstSpaceOfItsContinuation) {
              {"pre_tokenizer", space},
              {"decoder", space}}
             .dump());
-    const Result result =
-        run({"generate", trained(directory, tokenizer, "marks"), "--tokenizer", tokenizer,
-             "--prompt", "one", "--max-tokens", "3", "--temperature", "0"});
+    const std::string network = trained(directory, tokenizer, "marks");
+    const Result result = run({"generate", network, "--tokenizer", tokenizer, "--prompt", "one",
+                               "--max-tokens", "3", "--temperature", "0"});
     EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_EQ(result.out, "one two\n");
+    const Result other = run({"generate", network, "--tokenizer", "bytes", "--prompt", "one"});
+    EXPECT_EQ(other.code, 2);
+    EXPECT_THAT(other.err, HasSubstr("was trained with one of"));
 }
 
 TEST_F(Generate, RefusesWhatItCannotRead) {
