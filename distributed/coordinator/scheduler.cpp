@@ -56,7 +56,6 @@ Scheduler::Scheduler(Communicator& communicator, Backend& backend, const Experim
       answers_(communicator, experiment.distribution.lease_seconds),
       last_progress_(Clock::now()),
       last_watch_(Clock::now()),
-      last_look_(Clock::now()),
       worked_until_(Clock::now()) {
     Peer& own = peer(own_rank_);
     own.known = true;

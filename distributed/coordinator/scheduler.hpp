@@ -23,6 +23,7 @@
 #include "cambrian/distributed/worker/compute_thread.hpp"
 #include "cambrian/distributed/worker/genome_answers.hpp"
 #include "cambrian/distributed/worker/shard_evaluator.hpp"
+#include "cambrian/distributed/worker/worker.hpp"
 #include "cambrian/engine/core/clock.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 
@@ -353,7 +354,7 @@ class Scheduler {
     std::deque<Progress> progress_;  ///< Of the first open rounds; empty between rounds.
     Clock::time_point last_progress_;
     Clock::time_point last_watch_;
-    Clock::time_point last_look_;     ///< For messages or at leases.
+    LookTimer looks_;                 ///< For messages or at leases.
     Clock::time_point worked_until_;  ///< Where no thread works but this one.
     std::optional<std::string> farewell_ = "the run has ended";
 };

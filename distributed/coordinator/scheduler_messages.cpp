@@ -8,7 +8,6 @@
 #include "cambrian/distributed/coordinator/scheduler.hpp"
 #include "cambrian/distributed/protocol/handshake.hpp"
 #include "cambrian/distributed/worker/genome_answers.hpp"
-#include "cambrian/distributed/worker/worker.hpp"
 #include "cambrian/engine/core/error.hpp"
 
 // The coordinator's ears: what workers say. scheduler_orders.cpp holds what they are told.
@@ -281,13 +280,12 @@ void Scheduler::take_genomes(int rank, const GenomeReply& reply) {
 }
 
 void Scheduler::allow_for_gap() {
-    const Clock::time_point now = Clock::now();
-    const double passed = seconds_of(now - std::exchange(last_look_, now));
-    const double most = longest_gap(experiment_.distribution.lease_seconds);
-    if (passed <= most) {
+    const double seconds = looks_.look(experiment_.distribution.lease_seconds).unheard;
+    if (seconds <= 0.0) {
         return;
     }
-    const Clock::duration unheard = duration_of(passed - most);
+    const Clock::time_point now = Clock::now();
+    const Clock::duration unheard = duration_of(seconds);
     for (Progress& round : progress_) {
         round.leases.extend(unheard, lease_end());
     }

@@ -8,7 +8,6 @@
 #include <unordered_set>
 
 #include "cambrian/distributed/generation/blocks.hpp"
-#include "cambrian/distributed/worker/worker.hpp"
 #include "cambrian/engine/core/error.hpp"
 
 namespace cambrian::distributed {
@@ -73,7 +72,7 @@ void GenomeAnswers::add(int rank, ComputeThread& compute, std::span<const NamedI
                               for (std::size_t i = 0; i < origins.size(); ++i) {
                                   queue.genomes.emplace_back(origins[i], std::move(arrived[i]));
                               }
-                              queue.looked = Clock::now();
+                              queue.looks = {};
                               queue.still = 0.0;
                               queue.given_up = false;
                               send_more();
@@ -88,10 +87,8 @@ void GenomeAnswers::send_more() {
 }
 
 void GenomeAnswers::send_more(int rank, Queue& queue) {
-    const Clock::time_point now = Clock::now();
     const std::size_t left = std::exchange(queue.unfinished, communicator_.unfinished(rank));
-    queue.still +=
-        std::min(seconds_of(now - std::exchange(queue.looked, now)), longest_gap(lease_));
+    queue.still += queue.looks.look(lease_).seconds;
     if (queue.unfinished < left) {
         queue.still = 0.0;
     }

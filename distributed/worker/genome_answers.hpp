@@ -15,7 +15,7 @@
 #include "cambrian/distributed/generation/genome_pool.hpp"
 #include "cambrian/distributed/protocol/message.hpp"
 #include "cambrian/distributed/worker/compute_thread.hpp"
-#include "cambrian/engine/core/clock.hpp"
+#include "cambrian/distributed/worker/worker.hpp"
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/core/thread_pool.hpp"
 
@@ -36,8 +36,8 @@ class GenomeAnswers {
     GenomeAnswers(Communicator& communicator, double lease)
         : communicator_(communicator), lease_(lease) {}
 
-    /// Begins to send a rank what it asked for, once the weights are on the host: in a later call
-    /// of compute.hand_over(), which must not outlive this.
+    /// Begins to send a rank what it asked for, once the weights are on the host: at once, or in a
+    /// later call of compute.hand_over(), which must not outlive this.
     void add(int rank, ComputeThread& compute, std::span<const NamedIndividual> wanted);
     /// Goes on. A rank that takes nothing for too long hears, should it come back, that the rest is
     /// gone: then it asks for it again, or gives back what needs it.
@@ -49,8 +49,8 @@ class GenomeAnswers {
     struct Queue {
         std::deque<NamedIndividual> genomes;
         std::size_t unfinished = 0;  ///< At the last look.
-        Clock::time_point looked;    ///< That look.
-        double still = 0.0;          ///< Seconds since the rank took or asked for something.
+        LookTimer looks;
+        double still = 0.0;  ///< Seconds since the rank took or asked for something.
         bool given_up = false;
     };
     void send_more(int rank, Queue& queue);

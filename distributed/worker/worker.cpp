@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "cambrian/distributed/protocol/handshake.hpp"
 #include "cambrian/distributed/protocol/initial_networks.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/distributed/worker/worker_loop.hpp"
@@ -25,6 +26,13 @@ constexpr microseconds idle_patience{50'000};
 
 }  // namespace
 
+LookTimer::Passed LookTimer::look(double lease) {
+    const Clock::time_point now = Clock::now();
+    const double passed = seconds_of(now - std::exchange(last_, now));
+    const double counted = std::min(passed, std::clamp(lease / heartbeats_in_a_lease, 0.1, 1.0));
+    return {counted, passed - counted};
+}
+
 Worker::Worker(const Workplace& place, LocalCompute& compute, const Reign& reign,
                bool lock_excludes)
     : communicator_(place.communicator),
@@ -32,7 +40,6 @@ Worker::Worker(const Workplace& place, LocalCompute& compute, const Reign& reign
       interrupt_(place.interrupt),
       limits_(place.limits),
       reign_(reign),
-      handshake_(introduce(experiment_, place.backend)),
       log_(experiment_.directory, communicator_.rank()),
       compute_(*compute.thread),
       threads_(place.backend.threads()),
@@ -48,7 +55,7 @@ Worker::Worker(const Workplace& place, LocalCompute& compute, const Reign& reign
 std::uint64_t Worker::run() {
     try {
         while (!stopped_) {
-            join();
+            begin_to_ask();
             work();
             keep_time();
         }
@@ -59,10 +66,7 @@ std::uint64_t Worker::run() {
     return evaluated_;
 }
 
-void Worker::join() {
-    if (!std::exchange(introduced_, true)) {
-        send(communicator_, reign_.rank, handshake_);
-    }
+void Worker::begin_to_ask() {
     // A shard would wait for a birth that nobody wants any more, and others may be idle.
     if (!told_room_ && !compute_.occupied()) {
         told_room_ = true;
@@ -100,7 +104,7 @@ void Worker::attend(const Message* message) {
 
 void Worker::go_on() {
     watch_.hear();
-    last_time_ = Clock::now();
+    looks_ = {};
 }
 
 void Worker::ask(std::uint32_t room, std::vector<ShardResult> results) {
@@ -231,10 +235,8 @@ void Worker::answer(int rank, const GenomeRequest& request) {
 }
 
 void Worker::keep_time() {
-    const Clock::time_point now = Clock::now();
     const double lease = experiment_.distribution.lease_seconds;
-    const double passed =
-        std::min(seconds_of(now - std::exchange(last_time_, now)), longest_gap(lease));
+    const double passed = looks_.look(lease).seconds;
     watch_.pass(passed);
     since_heartbeat_ += passed;
     if (since_heartbeat_ >= lease / heartbeats_in_a_lease) {
@@ -260,7 +262,9 @@ std::unique_ptr<Worker> make_worker(const Workplace& place, std::shared_ptr<Loca
             compute = std::make_shared<LocalCompute>(place.backend, place.experiment,
                                                      place.communicator.size());
         }
-        return std::make_unique<Worker>(place, *compute, reign, lock_excludes);
+        auto worker = std::make_unique<Worker>(place, *compute, reign, lock_excludes);
+        send(place.communicator, reign.rank, introduce(place.experiment, place.backend));
+        return worker;
     } catch (const Error& error) {
         decline(place.communicator, error.what(), reign.rank);
         throw;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -8,6 +7,7 @@
 #include "cambrian/distributed/experiment.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/engine/backend/backend.hpp"
+#include "cambrian/engine/core/clock.hpp"
 
 namespace cambrian::distributed {
 
@@ -15,11 +15,20 @@ namespace cambrian::distributed {
 /// worker.
 inline constexpr double heartbeats_in_a_lease = 4.0;
 
-/// Seconds for which a gap between two looks at others counts at most: a process that was suspended
-/// has heard nothing either.
-[[nodiscard]] inline double longest_gap(double lease) {
-    return std::clamp(lease / heartbeats_in_a_lease, 0.1, 1.0);
-}
+/// The time from look to look at others. Of a long gap only the beginning counts: a process that
+/// was suspended has heard nothing either.
+class LookTimer {
+  public:
+    struct Passed {
+        double seconds = 0.0;  ///< Those that count,
+        double unheard = 0.0;  ///< and those that do not.
+    };
+    /// Since the last look; at first since this timer was made.
+    [[nodiscard]] Passed look(double lease);
+
+  private:
+    Clock::time_point last_ = Clock::now();
+};
 
 struct WorkerLimits {
     /// Parents are made once more as long as that takes less than this share of the evaluation of

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "cambrian/distributed/protocol/handshake.hpp"
 #include "cambrian/distributed/protocol/message.hpp"
 #include "cambrian/distributed/worker/compute_thread.hpp"
 #include "cambrian/distributed/worker/coordinator_watch.hpp"
@@ -53,8 +52,8 @@ class Worker {
     void go_on();
 
   private:
-    /// Introduces this rank, and says that it has room once nothing of a former reign runs here.
-    void join();
+    /// Says that it has room once nothing of a former reign runs here.
+    void begin_to_ask();
     void work();
     void ask(std::uint32_t room, std::vector<ShardResult> results);
     void report_results();
@@ -106,7 +105,6 @@ class Worker {
     const std::atomic<int>& interrupt_;
     WorkerLimits limits_;
     Reign reign_;  ///< Of the coordinator; its epoch is known from its first order on.
-    Handshake handshake_;
     RankLog log_;
     ComputeThread& compute_;
     ThreadPool& threads_;
@@ -127,14 +125,13 @@ class Worker {
     ShardCost between_;  ///< What the next result tells besides its own.
     double since_heartbeat_ = 0.0;
     double farewell_ = 0.0;
-    bool introduced_ = false;
     bool told_room_ = false;
     bool stopped_ = false;
-    Clock::time_point last_time_ = Clock::now();
+    LookTimer looks_;
 };
 
-/// A worker that can begin; where there can be none, the coordinator is told. Parameters as of
-/// Worker.
+/// A worker that can begin and has introduced itself; where there can be none, the coordinator is
+/// told. Parameters as of Worker.
 /// @param compute made here where it is null.
 [[nodiscard]] std::unique_ptr<Worker> make_worker(const Workplace& place,
                                                   std::shared_ptr<LocalCompute>& compute,

@@ -143,7 +143,7 @@ SavedModel save_plain(const fs::path& folder, std::string_view family, const Net
     const NamedRanges ranges(network);
     check_zeros(model.plan, ranges, weights);
     require_no_model(folder);
-    const auto shards = shards_of(planned_tensors(model.plan, ranges), options);
+    const Shards shards = shards_of(planned_tensors(model.plan, ranges), options);
     const std::string index = shards.size() > 1 ? encode(index_of(shards, options)) : "";
     const std::string config = model.config.dump(2) + "\n";
     check_network_text(config, (folder / "config.json").string());

@@ -30,21 +30,6 @@ struct Layout {
     bool operator==(const Layout&) const = default;
 };
 
-/// Throws ConfigError for an output of a task's graph that is no such number.
-void require_output(const Task& task, const Graph& graph, const char* what, const Var& value,
-                    ValueType type, int rank) {
-    const bool ours = value.graph == &graph;
-    if (ours && value.info().type == type && value.rank() == rank) return;
-    const std::string given =
-        ours ? fmt::format("{} {}", name(value.info().type), value.shape().text())
-        : value.graph == nullptr ? "nothing"
-                                 : "a value of another graph";
-    throw ConfigError(
-        fmt::format("task {} gives {} as its {} (it is {} of rank {}, for one network) mend its "
-                    "build()",
-                    task.type(), given, what, name(type), rank));
-}
-
 std::string text_of(const Layout& layout) {
     return fmt::format(
         "{} env_steps and {}", layout.env_steps ? "with" : "without",

@@ -88,11 +88,7 @@ std::optional<double> accuracy(Backend& backend, const Task& task, const Genome&
     const Objective objective =
         task.build({pass.graph, network, operands, data, draws}, round.phase);
     if (!objective.accuracy) return std::nullopt;
-    if (objective.accuracy->graph != &pass.graph || objective.accuracy->rank() != 0)
-        throw ConfigError(fmt::format(
-            "task {} gives no number of a network as its accuracy (it is real of rank 0) mend its "
-            "build()",
-            task.type()));
+    require_output(task, pass.graph, "accuracy", *objective.accuracy, ValueType::real, 0);
     pass.graph.output(*objective.accuracy);
     return cambrian::evaluate(backend, pass.graph, 1, pass.values)[0].elements[0];
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "cambrian/engine/backend/host_copy.hpp"
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/random.hpp"
@@ -171,18 +172,8 @@ struct Learner::State {
 
 void Learner::State::upload_samples() {
     if (order) return;
-    const auto upload = [&](const Tensor& tensor) {
-        auto buffer = backend.allocate(tensor.type, tensor.shape.elements());
-        if (tensor.type == ValueType::real) {
-            backend.upload(*buffer, 0, std::span<const double>(tensor.elements));
-        } else {
-            const std::vector<std::int32_t> words(tensor.elements.begin(), tensor.elements.end());
-            backend.upload(*buffer, 0, std::span<const std::int32_t>(words));
-        }
-        return buffer;
-    };
-    inputs = upload(learning.data.train.inputs);
-    targets = upload(learning.data.train.targets);
+    inputs = upload_tensor(backend, learning.data.train.inputs);
+    targets = upload_tensor(backend, learning.data.train.targets);
     order = backend.allocate(ValueType::integer, settings.steps * rows());
 }
 

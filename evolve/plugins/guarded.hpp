@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cambrian/engine/layers/custom/guarded.hpp"
+#include "cambrian/engine/core/guarded.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
 #include "cambrian/evolve/variation/genome_kind.hpp"
 

@@ -6,8 +6,8 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/guarded.hpp"
 #include "cambrian/engine/core/message_text.hpp"
-#include "cambrian/engine/layers/custom/guarded.hpp"
 #include "cambrian/evolve/strategy/regulation.hpp"
 
 namespace cambrian::evolve {

@@ -8,9 +8,9 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/core/guarded.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
 #include "cambrian/engine/core/message_text.hpp"
-#include "cambrian/engine/layers/custom/guarded.hpp"
 
 namespace cambrian::evolve {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cambrian/engine/backend/host_copy.hpp"
 #include "cambrian/engine/core/error.hpp"
 
 namespace cambrian::evolve {
@@ -41,6 +42,20 @@ std::vector<Tensor> draws_of(const Task& task, Phase phase, std::uint64_t seed,
     return checked_tensors(task, "draws", task.draws(phase, seed, round));
 }
 
+void require_output(const Task& task, const Graph& graph, std::string_view what, Var value,
+                    ValueType type, int rank) {
+    const bool ours = value.graph == &graph;
+    if (ours && value.info().type == type && value.rank() == rank) return;
+    const std::string given =
+        ours ? fmt::format("{} {}", name(value.info().type), value.shape().text())
+        : value.graph == nullptr ? "nothing"
+                                 : "a value of another graph";
+    throw ConfigError(
+        fmt::format("task {} gives {} as its {} (it is {} of rank {}, for one network) mend its "
+                    "build()",
+                    task.type(), given, what, name(type), rank));
+}
+
 void SharedTensors::upload(Backend& backend, const Task& task, std::string_view what,
                            std::span<const Tensor> tensors) {
     const bool fits =
@@ -54,15 +69,8 @@ void SharedTensors::upload(Backend& backend, const Task& task, std::string_view 
             "task {} gives {} of other shapes or types than before (they are the same in every "
             "round of a phase) mend its {}()",
             task.type(), what, what));
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-        const std::vector<double>& elements = tensors[i].elements;
-        if (tensors[i].type == ValueType::real) {
-            backend.upload(*buffers_[i], 0, std::span<const double>(elements));
-        } else {
-            const std::vector<std::int32_t> words(elements.begin(), elements.end());
-            backend.upload(*buffers_[i], 0, std::span<const std::int32_t>(words));
-        }
-    }
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+        write_tensor(backend, *buffers_[i], tensors[i]);
 }
 
 std::vector<Var> SharedTensors::inputs(Graph& graph, std::string_view name) const {

@@ -9,8 +9,8 @@
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
 
-// Tensors that a task gives to the graphs of all individuals. Tasks may be anyone's: what does not
-// hold what it says is a ConfigError that names the task.
+// Tensors that a task gives to the graphs of all individuals, and what it has of them. Tasks may be
+// anyone's: what does not hold what it says is a ConfigError that names the task.
 namespace cambrian::evolve {
 
 /// Task::data, checked.
@@ -18,6 +18,11 @@ namespace cambrian::evolve {
 /// Task::draws, checked.
 [[nodiscard]] std::vector<Tensor> draws_of(const Task& task, Phase phase, std::uint64_t seed,
                                            std::uint64_t round);
+
+/// Throws ConfigError for an output of Task::build in a graph that is no such value.
+/// @param what it is: "fitness"
+void require_output(const Task& task, const Graph& graph, std::string_view what, Var value,
+                    ValueType type, int rank);
 
 /// Such tensors on a backend. Programs are compiled for their shapes, which stay.
 class SharedTensors {

@@ -12,6 +12,9 @@
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/evolve/runs/event_log.hpp"
+#include "cambrian/evolve/runs/individual_log.hpp"
+#include "cambrian/evolve/runs/run_directory.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 
 namespace cambrian::launch {
@@ -47,16 +50,31 @@ void refuse_input(const std::string& output, const std::vector<std::string>& inp
 }
 
 /// What runs, trainings, trials and sweeps write into their directories.
-constexpr std::array<std::string_view, 22> names_of_run{
-    "best.cmb",     "best_genotype.cmb", "checkpoint.cmb",     "config.json",
-    "content.json", "epochs.csv",        "coordinator.json",   "generations.csv",
-    "initial.cmb",  "individuals.cmb",   "islands.csv",        "last.cmb",
-    "lock",         "seeds.jsonl",       "observations.jsonl", "species.csv",
-    "status.json",  "summary.json",      "sweep.csv",          "timings.csv",
-    "training.cmb", "trials.csv"};
+constexpr std::array<std::string_view, 22> names_of_run{"best.cmb",
+                                                        "best_genotype.cmb",
+                                                        distributed::newest_checkpoint,
+                                                        "config.json",
+                                                        "content.json",
+                                                        "epochs.csv",
+                                                        "coordinator.json",
+                                                        "generations.csv",
+                                                        "initial.cmb",
+                                                        distributed::individuals_name,
+                                                        "islands.csv",
+                                                        "last.cmb",
+                                                        "lock",
+                                                        "seeds.jsonl",
+                                                        "observations.jsonl",
+                                                        "species.csv",
+                                                        "status.json",
+                                                        "summary.json",
+                                                        "sweep.csv",
+                                                        "timings.csv",
+                                                        "training.cmb",
+                                                        "trials.csv"};
 /// How others begin.
 constexpr std::array<std::string_view, 3> beginnings_of_run{"checkpoint-", "journal-",
-                                                            "events.out.tfevents."};
+                                                            distributed::events_name};
 /// Folders below, all of whose files are a run's.
 constexpr std::array<std::string_view, 2> folders_of_run{"initial", "logs"};
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -196,9 +197,7 @@ bool may_get_weights(const ResolvedConfig& config) {
     const Json& effective = *config.effective;
     if (!effective.contains("mutation")) return false;
     // Other genotypes grow by keys of their own, and plug-ins by what they please.
-    if (effective.at("genome").at("type") != "volumetric" ||
-        !effective.at("engine").at("plugins").empty())
-        return true;
+    if (effective.at("genome").at("type") != "volumetric" || names_plugins(effective)) return true;
     const auto may = [](const Json& section) {
         const auto mutation = section.find("mutation");
         if (mutation == section.end()) return false;
@@ -217,14 +216,12 @@ void refuse_idle_formats(const ResolvedConfig& config, const Blueprint& blueprin
     const Json& layers = network["layers"];
     const std::vector<int> slots = slots_of(layers, blueprint.grid);
     const Network built(blueprint);
+    std::set<int> holding;
+    for (const WeightRange& range : built.weights())
+        if (encoded_range(blueprint, range)) holding.insert(slot_of_formats(blueprint, range));
     for (std::size_t i = 0; i < layers.size(); ++i) {
         const bool plain = formats_of(blueprint, slots[i]).weights == Dtype::float32;
-        if (plain || !layers[i].contains("dtype")) continue;
-        const bool held = std::ranges::any_of(built.weights(), [&](const WeightRange& range) {
-            return slot_of_formats(blueprint, range) == slots[i] &&
-                   encoded_range(blueprint, range).has_value();
-        });
-        if (held) continue;
+        if (plain || !layers[i].contains("dtype") || holding.contains(slots[i])) continue;
         const std::optional<Tie> tie = tie_of(evolve::layer_at(blueprint, slots[i]));
         throw ConfigError(fmt::format(
             "network.layers[{}].dtype is {} ({}) leave it out", i, layers[i]["dtype"].dump(),

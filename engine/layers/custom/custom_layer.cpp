@@ -8,7 +8,7 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/layers/custom/guarded.hpp"
+#include "cambrian/engine/core/guarded.hpp"
 #include "cambrian/engine/layers/custom/layer_results.hpp"
 
 namespace cambrian {

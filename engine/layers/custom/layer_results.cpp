@@ -33,9 +33,8 @@ void LayerResults::check_state(std::span<const Var> state) const {
         throw std::logic_error("it gives " + std::to_string(state.size()) + " states and has " +
                                std::to_string(specs.size()));
     for (std::size_t i = 0; i < specs.size(); ++i) {
-        std::vector<std::int64_t> own;
-        for (int axis = 0; axis < specs[i].shape.rank(); ++axis)
-            own.push_back(specs[i].shape[axis]);
+        const std::span<const std::int64_t> extents = specs[i].shape.extents();
+        std::vector<std::int64_t> own(extents.begin(), extents.end());
         if (specs[i].kind == StateKind::rows && own.size() > 1) own[1] = 1;
         require("its state \"" + specs[i].name + "\"", state[i],
                 with_leading(leading_, Shape(std::span<const std::int64_t>(own))));

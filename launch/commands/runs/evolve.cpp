@@ -341,11 +341,9 @@ int run_job(const CommandContext& context, const RunOptions& options) {
 
 int run_alone(const CommandContext& context, const RunOptions& options) {
     distributed::Communicator communicator = distributed::make_local_communicator();
-    if (context.plugin_failure) std::rethrow_exception(context.plugin_failure);
     const SignalGuard signals;
     const Schema schema(context.tasks, context.genomes);
-    ReadJob read;
-    read.job = read_job(options, schema);
+    const ReadJob read = read_ahead(context, options, schema);
     bool coordinating = true;
     return run_rank(
         {context, options, schema, read, communicator, RankPlace{}, signals.flag(), coordinating});

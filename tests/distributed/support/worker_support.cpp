@@ -96,6 +96,17 @@ GenomeRequest WorkerTest::begin(PlayedCoordinator& coordinator) const {
     return request.value_or(GenomeRequest{});
 }
 
+void WorkerTest::let_make_founders(PlayedCoordinator& coordinator, std::uint32_t count) const {
+    ThreadPool threads(1);
+    ASSERT_TRUE(coordinator.hear<Request>());
+    ShardOrder order;
+    order.digest = make_round(make_strategy(experiment_), {}, false, threads)->digest;
+    order.shard = first_shard_of(0);
+    order.end = count;
+    coordinator.say(order);
+    ASSERT_TRUE(coordinator.hear<Request>());
+}
+
 void WorkerTest::expect_result(PlayedCoordinator& coordinator, std::uint64_t shard) const {
     const auto request = coordinator.hear<Request>();
     ASSERT_TRUE(request);

@@ -119,6 +119,8 @@ class WorkerTest : public testing::Test {
     [[nodiscard]] Record record_of_founders(double sign = 1.0) const;
     /// A shard waits for its parents when the request comes back.
     GenomeRequest begin(PlayedCoordinator& coordinator) const;
+    /// It makes and evaluates so many of the founders, first of all.
+    void let_make_founders(PlayedCoordinator& coordinator, std::uint32_t count) const;
     void expect_result(PlayedCoordinator& coordinator, std::uint64_t shard) const;
     /// The same for a shard that is ordered now, after what it lacks was told.
     void expect_result_with_answers(PlayedCoordinator& coordinator, std::uint64_t shard) const;

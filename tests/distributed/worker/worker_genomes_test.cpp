@@ -113,14 +113,7 @@ TEST_F(WorkerTest, DoesNotAskARankThatAnswersNobody) {
 
 TEST_F(WorkerTest, GivesWhatItMadeToWhoeverAsks) {
     PlayedCoordinator coordinator(experiment_);
-    ThreadPool threads(1);
-    ASSERT_TRUE(coordinator.hear<Request>());
-    ShardOrder order;
-    order.digest = make_round(make_strategy(experiment_), {}, false, threads)->digest;
-    order.shard = first_shard_of(0);
-    order.end = 3;
-    coordinator.say(order);
-    ASSERT_TRUE(coordinator.hear<Request>());
+    ASSERT_NO_FATAL_FAILURE(let_make_founders(coordinator, 3));
     coordinator.say(GenomeRequest{{2, 7, 2, 7}});  // It tells each once.
     const auto reply = coordinator.hear<GenomeReply>();
     ASSERT_TRUE(reply);
@@ -135,14 +128,7 @@ TEST_F(WorkerTest, GivesWhatItMadeToWhoeverAsks) {
 TEST_F(WorkerTest, GivesManyGenomesAsTheyAreTaken) {
     experiment_.variation.founder = wide_founder();
     PlayedCoordinator coordinator(experiment_);
-    ThreadPool threads(1);
-    ASSERT_TRUE(coordinator.hear<Request>());
-    ShardOrder order;
-    order.digest = make_round(make_strategy(experiment_), {}, false, threads)->digest;
-    order.shard = first_shard_of(0);
-    order.end = 8;
-    coordinator.say(order);
-    ASSERT_TRUE(coordinator.hear<Request>());
+    ASSERT_NO_FATAL_FAILURE(let_make_founders(coordinator, 8));
     coordinator.say(GenomeRequest{{0, 1, 2, 3, 4, 5, 6, 7}});
     for (std::size_t given = 0; given < 8;) {
         const auto reply = coordinator.hear<GenomeReply>();

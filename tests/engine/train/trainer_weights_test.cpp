@@ -11,15 +11,15 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/layers/any_layer.hpp"
-#include "cambrian/engine/layers/custom/typed_layer.hpp"
-#include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/tests/engine/train/trainer_support.hpp"
+#include "cambrian/tests/support/plugin_layer.hpp"
 
 // Which weights a training changes.
 namespace cambrian::trainer_weights_test {
@@ -170,19 +170,14 @@ TEST(Trainer, AWeightThatOthersShareLearnsThoughItsSlotIsDisabled) {
 
 /// A layer of a plug-in that adds its running statistics, and says in training that the first
 /// becomes 5 and the second 7: in their order, in the other, of the second alone, or not at all.
-struct Tally {
+struct Tally : test::PluginLayer<Tally> {
     static constexpr std::string_view name = "tally";
-    static constexpr LayerText about{.summary = "a", .formula = "b", .source = "c"};
 
     std::int64_t features = 0;
     std::string says{};
     static constexpr auto fields =
         FieldTable{Field{"features", &Tally::features}, Field{"says", &Tally::says}};
 
-    static Tally example() { return {.features = 2}; }
-    static std::optional<Tally> fitted(const Shape&, const Shape&) { return std::nullopt; }
-    void resolve(const Shape& input) { resolve_width(name, "features", features, input); }
-    Shape output_shape(const Shape& input) const { return input; }
     std::vector<ParameterSpec> parameters() const {
         const Shape shape{features};
         return {{.name = "five", .shape = shape, .initial = Initial::zeros, .buffer = true},
@@ -220,7 +215,7 @@ struct Keeper : Tally {
 
 /// What a training makes of a parameter of the first slot, element 0.
 float trained_value(const nlohmann::json& layer, const std::string& parameter, bool in_time,
-                    const nlohmann::json& method) {
+                    std::string_view method) {
     DataSet data = data_of({{"type", "sine"}, {"rows", 8}}, MeanSquaredError{});
     data.train.inputs = Tensor(ValueType::real, in_time ? Shape{4, 3, 2} : Shape{4, 2});
     data.train.targets = Tensor(ValueType::real, in_time ? Shape{4, 3, 1} : Shape{4, 1});

@@ -56,6 +56,7 @@ class FaultyGraphTask final : public Task {
         };
         if (is("steps") || (is("steps of some") && large)) result.env_steps = steps(7);
         if (is("steps back")) result.env_steps = steps(-7);
+        if (is("whole accuracy")) result.accuracy = steps(1);
         if (is("samples of some") && large) result.per_sample = reshape(answers, {2});
         if (is("wide samples of some"))
             result.per_sample = slice(reshape(answers, {2}), 0, 0, large ? 2 : 1);
@@ -131,6 +132,15 @@ TEST(TaskFaults, StepsBelowZeroAndValuesOfOtherGraphsAreRefused) {
                 HasSubstr("task faulty_graph gives -7 as the env_steps of a network"));
     EXPECT_THAT(said_of(FaultyGraphTask("elsewhere")),
                 HasSubstr("gives a value of another graph as its fitness"));
+}
+
+TEST(TaskFaults, AnAccuracyIsARealNumber) {
+    const FaultyGraphTask task("whole accuracy");
+    const auto backend = make_cpu_backend({.threads = 1});
+    EXPECT_THAT(testing::message_of<ConfigError>([&] {
+                    (void)accuracy(*backend, task, testing::genome_for(task, small_net), 1, {});
+                }),
+                HasSubstr("task faulty_graph gives integer [] as its accuracy (it is real of"));
 }
 
 TEST(TaskFaults, TensorsThatDoNotHoldWhatTheySayAreRefused) {

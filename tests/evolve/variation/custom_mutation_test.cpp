@@ -147,7 +147,7 @@ TEST(CustomMutation, OfAPluginKeepsWhatTheTaskAsksOfNetworks) {
     const Genome parent = custom_founder(dense, 4, 2);
     EXPECT_EQ(said_of_child(parent, parent, {}), "");
     // As many weights as a network of 4 and 2 has, 10.
-    const Genome wider = custom_founder(R"({"layers": [{"type": "dense"}]})", 1, 5);
+    const Genome wider = custom_founder(dense, 1, 5);
     EXPECT_THAT(
         said_of_child(parent, wider, {}),
         HasSubstr("mutation \"odd_rate\" of the plug-in \"odd\" gives what is no genome (it "

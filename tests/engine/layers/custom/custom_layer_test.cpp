@@ -6,13 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/layers/custom/typed_layer.hpp"
 #include "cambrian/engine/layers/layer_documentation.hpp"
 #include "cambrian/engine/layers/layer_json.hpp"
-#include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/tests/support/network_run.hpp"
+#include "cambrian/tests/support/plugin_layer.hpp"
 
 namespace cambrian {
 namespace {
@@ -23,9 +22,8 @@ using testing::Not;
 using testing::ThrowsMessage;
 
 /// Sums what it has seen: with a state, an activation, a list and a later field.
-struct Memory {
+struct Memory : test::PluginLayer<Memory> {
     static constexpr std::string_view name = "memory";
-    static constexpr LayerText about{.summary = "a", .formula = "b", .source = "c"};
 
     std::int64_t features = 0;
     Activation activation = Activation::tanh;
@@ -36,13 +34,12 @@ struct Memory {
         Field{"features", &Memory::features}, Field{"activation", &Memory::activation},
         Field{"marks", &Memory::marks}, Field{"keeps", &Memory::keeps, from_zero_to_one}.later()};
 
-    static Memory example() { return {.features = 2}; }
     static std::optional<Memory> fitted(const Shape& in, const Shape& out) {
         if (in != out) return std::nullopt;
-        return Memory{.features = in.elements()};
+        Memory layer;
+        layer.features = in.elements();
+        return layer;
     }
-    void resolve(const Shape& input) { resolve_width(name, "features", features, input); }
-    Shape output_shape(const Shape& input) const { return input; }
     std::vector<ParameterSpec> parameters() const {
         return {{.name = "gain", .shape = {features}, .initial = Initial::ones}};
     }
@@ -55,15 +52,12 @@ struct Memory {
 };
 
 /// With two parameters of one name.
-struct Twins {
+struct Twins : test::PluginLayer<Twins> {
     static constexpr std::string_view name = "twins";
-    static constexpr LayerText about{.summary = "a", .formula = "b", .source = "c"};
     static constexpr auto fields = FieldTable{};
 
-    static Twins example() { return {}; }
-    static std::optional<Twins> fitted(const Shape&, const Shape&) { return std::nullopt; }
-    void resolve(const Shape&) {}
-    Shape output_shape(const Shape& input) const { return input; }
+    std::int64_t features = 0;
+
     std::vector<ParameterSpec> parameters() const {
         return {{.name = "gain", .shape = {1}},
                 {.name = "bias", .shape = {1}},

@@ -5,10 +5,9 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/layers/any_layer.hpp"
-#include "cambrian/engine/layers/custom/typed_layer.hpp"
-#include "cambrian/engine/layers/support/width.hpp"
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/tests/support/network_run.hpp"
+#include "cambrian/tests/support/plugin_layer.hpp"
 
 // What layers of plug-ins add to graphs is what they say of themselves, or an error.
 namespace cambrian {
@@ -18,19 +17,14 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 /// With a state, and a fault or none.
-struct Giver {
+struct Giver : test::PluginLayer<Giver> {
     static constexpr std::string_view name = "giver";
-    static constexpr LayerText about{.summary = "a", .formula = "b", .source = "c"};
 
     std::int64_t features = 0;
     std::string fault{};
     static constexpr auto fields =
         FieldTable{Field{"features", &Giver::features}, Field{"fault", &Giver::fault}};
 
-    static Giver example() { return {.features = 2}; }
-    static std::optional<Giver> fitted(const Shape&, const Shape&) { return std::nullopt; }
-    void resolve(const Shape& input) { resolve_width(name, "features", features, input); }
-    Shape output_shape(const Shape& input) const { return input; }
     std::vector<ParameterSpec> parameters() const {
         if (fault == "fan") return {{.name = "gain", .shape = {features}}};
         return {{.name = "gain", .shape = {features}, .initial = Initial::ones}};
@@ -62,19 +56,14 @@ struct Giver {
 };
 
 /// Without a state; new statistics in any order, and faults.
-struct Counter {
+struct Counter : test::PluginLayer<Counter> {
     static constexpr std::string_view name = "counter";
-    static constexpr LayerText about{.summary = "a", .formula = "b", .source = "c"};
 
     std::int64_t features = 0;
     std::string fault{};
     static constexpr auto fields =
         FieldTable{Field{"features", &Counter::features}, Field{"fault", &Counter::fault}};
 
-    static Counter example() { return {.features = 2}; }
-    static std::optional<Counter> fitted(const Shape&, const Shape&) { return std::nullopt; }
-    void resolve(const Shape& input) { resolve_width(name, "features", features, input); }
-    Shape output_shape(const Shape& input) const { return input; }
     std::vector<ParameterSpec> parameters() const {
         return {{.name = "gain", .shape = {features}, .initial = Initial::ones},
                 {.name = "five", .shape = {features}, .initial = Initial::zeros, .buffer = true},
@@ -103,7 +92,7 @@ class CustomResults : public testing::Test {
         add_layer_type({"odd", {5, 6}, std::make_shared<TypedLayer<Giver>>(Giver{})});
         add_layer_type({"odd", {5, 6}, std::make_shared<TypedLayer<Counter>>(Counter{})});
     }
-    /// In a container too, which no message is to hide the layer behind.
+    /// @param inside in a container, whose name no message is to say in place of the layer's.
     static Network network_of(const std::string& type, const std::string& fault, bool inside) {
         const std::string layer = R"({"type": ")" + type + R"(", "fault": ")" + fault + R"("})";
         return Network(test::blueprint_of(

@@ -1,16 +1,12 @@
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <future>
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -21,10 +17,10 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/tasks/external/child_process.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
-#include "cambrian/tests/evolve/support/task_support.hpp"
+#include "cambrian/tests/evolve/support/external_support.hpp"
 #include "cambrian/tests/support/all_cases.hpp"
 
-namespace cambrian::evolve {
+namespace cambrian::evolve::external_test {
 namespace {
 
 using ::testing::Each;
@@ -32,107 +28,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsNan;
 using ::testing::Not;
-
-/// Networks that answer with their own number, whatever they see.
-class NumberedNetworks final : public Population {
-  public:
-    explicit NumberedNetworks(std::vector<float> numbers) : numbers_(std::move(numbers)) {}
-    [[nodiscard]] std::size_t size() const override { return numbers_.size(); }
-    [[nodiscard]] std::vector<float> outputs(std::span<const float>, std::int64_t batch) override {
-        return step({}, batch);
-    }
-    [[nodiscard]] std::vector<float> step(std::span<const float> observations,
-                                          std::int64_t batch) override {
-        seen_.emplace_back(observations.begin(), observations.end());
-        std::vector<float> outputs;
-        for (const float number : numbers_)
-            outputs.insert(outputs.end(), static_cast<std::size_t>(batch), number);
-        return outputs;
-    }
-    void reset() override { seen_.clear(); }
-    void reset(std::span<const std::uint8_t>) override {}
-    [[nodiscard]] std::optional<BirthId> origin(std::size_t network) const override {
-        return 100 + network;
-    }
-    [[nodiscard]] Genome genome(std::size_t network) const override {
-        Genome genome = founder_genome(
-            blueprint_from_json({{"layers", {{{"type", "dense"}, {"activation", "tanh"}}}}}, 1, 1),
-            0);
-        genome.weights = {0.25F, numbers_[network]};
-        return genome;
-    }
-    [[nodiscard]] const std::vector<std::vector<float>>& seen() const { return seen_; }
-    void count_steps(std::size_t, std::uint64_t steps) override { steps_ += steps; }
-    [[nodiscard]] std::uint64_t steps() const { return steps_; }
-
-  private:
-    std::uint64_t steps_ = 0;
-    std::vector<float> numbers_;
-    std::vector<std::vector<float>> seen_;
-};
-
-const std::string folder = CAMBRIAN_SOURCE_DIR "/tests/evolve/tasks/external";
-
-struct Made {
-    std::vector<std::string> warnings;
-    std::unique_ptr<Task> task;
-};
-
-nlohmann::json settings(std::vector<std::string> command) {
-    return {{"type", "external"}, {"command", std::move(command)}, {"episodes", 2}};
-}
-
-std::unique_ptr<Made> make(const nlohmann::json& json) {
-    auto made = std::make_unique<Made>();
-    made->task = standard_tasks().make(
-        json, {.base_directory = folder,
-               .warn = [&](const std::string& text) { made->warnings.push_back(text); }});
-    return made;
-}
-
-/// Seconds that no program needs.
-constexpr double patience = 60.0;
-
-/// The interpreter itself: what PATH finds may be a script that takes long to find it.
-const std::string& interpreter() {
-    static const std::string path = [] {
-        std::string text(4096, '\0');
-        FILE* pipe = popen("python3 -c 'import sys; print(sys.executable, end=\"\")'", "r");
-        text.resize(pipe == nullptr ? 0 : std::fread(text.data(), 1, text.size(), pipe));
-        if (pipe != nullptr) pclose(pipe);
-        return text;
-    }();
-    return path;
-}
-
-std::vector<std::string> simulator(const std::string& mode) {
-    return {interpreter(), "-I", "-S", "misbehaving.py", mode};
-}
-
-std::unique_ptr<Made> misbehaving(const std::string& mode, double seconds = patience) {
-    nlohmann::json json = settings(simulator(mode));
-    json["seconds"] = seconds;
-    return make(json);
-}
-
-/// How a program is spoken to.
-struct Speech {
-    const char* level;
-    const char* frames;
-};
-
-std::unique_ptr<Made> misbehaving(const Speech& speech, const std::string& mode,
-                                  double seconds = patience) {
-    nlohmann::json json = settings(simulator(mode));
-    json["seconds"] = seconds;
-    json["level"] = speech.level;
-    json["frames"] = speech.frames;
-    return make(json);
-}
-
-std::vector<double> evaluate(const Task& task, Population& population) {
-    return task.evaluate(population, Phase::train, 1, 0);
-}
 
 TEST(ExternalTask, IsWhatTheProgramSays) {
     const auto made = misbehaving("well");
@@ -406,57 +301,6 @@ TEST(ExternalTask, SilentProgramsAreEndedInTime) {
     for (std::future<void>& one : waiting) one.get();
 }
 
-/// A program that says something more where a file "go" is there, and then removes that.
-std::string says_more(const std::string& folder_of_go, const std::string& text) {
-    return R"(
-read hello; echo '{"protocol": 1, "level": "network", "observations": 1, "actions": 1}'
-read judge; echo '{"fitness": [1]}'
-while [ ! -e ")" +
-           folder_of_go + R"(/go" ]; do sleep 0.01; done
-echo ')" + text +
-           R"('; rm ")" + folder_of_go + R"(/go"; read end
-)";
-}
-
-/// What is said too much is found when the next message is due, if not before.
-TEST(ExternalTask, ASecondAnswerMakesThoseBeforeUntrusted) {
-    const testing::TemporaryFolder place;
-    for (const bool answers : {true, false}) {
-        nlohmann::json json = settings(
-            {"sh", "-c", says_more(place.path(), answers ? R"({"fitness": [1]})" : "loading")});
-        json["level"] = "network";
-        const auto made = make(json);
-        NumberedNetworks network({1});
-        EXPECT_THAT(evaluate(*made->task, network), ElementsAre(1));
-        const std::string go = place.write("go", "");
-        while (std::filesystem::exists(go))
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        const auto again = [&] { static_cast<void>(evaluate(*made->task, network)); };
-        if (answers)
-            EXPECT_THAT(testing::message_of<UntrustedTask>(again),
-                        HasSubstr("the program said more than it was asked"));
-        else
-            EXPECT_NO_THROW(again()) << "by a new program: no line like this was an answer";
-        place.write("go", "");  // So that it ends.
-    }
-}
-
-/// A program that says all twice at once ends in a failure, or in answers that are not trusted, as
-/// soon as its second answers come before the next message.
-TEST(ExternalTask, SecondAnswersNeverGoOnCounting) {
-    const auto made = misbehaving(Speech{"network", "json"}, "talks");
-    NumberedNetworks network({1});
-    std::string said;
-    for (int i = 0; i < 200 && said.empty(); ++i) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(i));
-        const std::string thrown = testing::message_of<UntrustedTask>(
-            [&] { static_cast<void>(evaluate(*made->task, network)); });
-        if (thrown != "no error") said = thrown;
-        if (!made->warnings.empty()) said = made->warnings.front();
-    }
-    EXPECT_THAT(said, HasSubstr("said more than it was asked"));
-}
-
 TEST(ExternalTask, AProgramThatAlwaysFailsEndsTheShard) {
     const auto made = misbehaving("exit");
     NumberedNetworks networks(std::vector<float>(64, 1.0F));
@@ -520,4 +364,4 @@ TEST(ExternalTask, SettingsAreChecked) {
 }
 
 }  // namespace
-}  // namespace cambrian::evolve
+}  // namespace cambrian::evolve::external_test
