@@ -42,13 +42,14 @@ auto guarded(const Who& says_who, const F& f) {
         f);
 }
 
-/// What a factory of somebody's program makes, which may be ours, too: broken contracts pass, and
-/// so do errors that name a file. Null is an error.
+/// What code of somebody's program makes, which may be ours, too: broken contracts pass, and so do
+/// errors that name a file. Null is an error.
 /// @param part of the program: `task "mine"`.
+/// @param mended what is to be mended where it fails: "its factory".
 template <class F>
-auto made_by_factory(const std::string& part, const F& factory) {
+auto made_by(const std::string& part, const char* mended, const F& factory) {
     const auto failed = [&](const std::string& why) {
-        return ConfigError(part + " fails (" + why + ") mend its factory");
+        return ConfigError(part + " fails (" + why + ") mend " + mended);
     };
     auto made = guarded_as<ContractViolation, std::filesystem::filesystem_error>(failed, factory);
     if (made == nullptr) throw failed("it makes none");

@@ -102,6 +102,8 @@ RunningHash::RunningHash() : state_(std::make_unique<State>()) {
 }
 
 RunningHash::~RunningHash() = default;
+RunningHash::RunningHash(RunningHash&&) noexcept = default;
+RunningHash& RunningHash::operator=(RunningHash&&) noexcept = default;
 
 void RunningHash::add(std::span<const std::byte> bytes) {
     XXH3_128bits_update(state_->state, bytes.data(), bytes.size());

@@ -57,8 +57,8 @@ class RunningHash {
   public:
     RunningHash();
     ~RunningHash();
-    RunningHash(const RunningHash&) = delete;
-    RunningHash& operator=(const RunningHash&) = delete;
+    RunningHash(RunningHash&&) noexcept;
+    RunningHash& operator=(RunningHash&&) noexcept;
 
     void add(std::span<const std::byte> bytes);
     /// Of all bytes so far.

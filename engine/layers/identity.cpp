@@ -1,5 +1,6 @@
 #include "cambrian/engine/layers/identity.hpp"
 
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -31,13 +32,6 @@ bool can_give_zeros(const AnyLayer& layer) {
         layer.variant());
 }
 
-std::vector<float> unit_weights(const Dense& dense) {
-    const auto width = static_cast<std::size_t>(dense.in);
-    std::vector<float> weights(width * width + (dense.bias ? width : 0), 0.0F);
-    for (std::size_t i = 0; i < width; ++i) weights[i * width + i] = 1.0F;
-    return weights;
-}
-
 }  // namespace
 
 bool can_be_identity(const AnyLayer& layer) {
@@ -47,16 +41,25 @@ bool can_be_identity(const AnyLayer& layer) {
            can_give_zeros(residual->layers.back());
 }
 
-std::vector<float> identity_parameters(const AnyLayer& layer) {
+std::vector<float> unit_parameters(const Dense& dense) {
+    const auto width = static_cast<std::size_t>(dense.in);
+    std::vector<float> weights(width * width + (dense.bias ? width : 0), 0.0F);
+    for (std::size_t i = 0; i < width; ++i) weights[i * width + i] = 1.0F;
+    return weights;
+}
+
+std::vector<float> identity_parameters(const AnyLayer& layer, RandomStream& rng) {
     CAMBRIAN_ASSERT(can_be_identity(layer));
-    if (const auto* dense = std::get_if<Dense>(&layer.variant())) return unit_weights(*dense);
-    constexpr float middle = 0.5F;
+    if (const auto* dense = std::get_if<Dense>(&layer.variant())) return unit_parameters(*dense);
+    const std::vector<AnyLayer>& inner = std::get<Residual>(layer.variant()).layers;
     std::vector<float> weights;
-    for (const ParameterSpec& parameter : layer.parameters()) {
-        const bool is_weight = parameter.initial == Initial::weight;
-        const InitialRule rule = is_weight ? InitialRule{} : initial_rule(parameter);
-        for (std::int64_t i = 0; i < parameter.shape.elements(); ++i)
-            weights.push_back(initial_value(rule, i, middle));
+    for (const AnyLayer& own : inner) {
+        for (const ParameterSpec& parameter : own.parameters()) {
+            const std::size_t start = weights.size();
+            weights.resize(start + static_cast<std::size_t>(parameter.shape.elements()), 0.0F);
+            const bool is_zero = &own == &inner.back() && parameter.initial == Initial::weight;
+            if (!is_zero) fill_initial(parameter, rng, std::span(weights).subspan(start));
+        }
     }
     return weights;
 }

@@ -104,15 +104,9 @@ bool holds_decaying(const json& source, int levels = 2 * deepest_nesting) {
 /// to what is said around it: a layer that says one gets the same start by another name.
 ParameterRules read_rules(const json& source, std::string_view path,
                           std::span<const std::string_view> keys, const ParameterRules& around) {
-    ParameterRules rules;
-    field_json::for_each_field<ParameterRules>([&](const auto& field) {
-        if (std::ranges::find(keys, field.name) == keys.end()) return;
-        if (const json* value = json_read::find(source, field.name))
-            field_json::read(rules.*field.member, *value, json_read::member(path, field.name),
-                             field.range);
-        else if (field.name == "decay")
-            rules.decay = around.decay;
-    });
+    ParameterRules rules = rules_from_json(source, path, keys);
+    const bool takes_decay = std::ranges::find(keys, "decay") != keys.end();
+    if (takes_decay && !source.contains("decay")) rules.decay = around.decay;
     const ParameterRules start{.init = around.init, .init_scale = around.init_scale};
     if (rules.init != InitRule::standard || start.plain()) return rules;
     if (source.contains("init"))
@@ -215,6 +209,19 @@ ordered_json layer_schema() {
                 variant["properties"][std::string(key)] = rules[std::string(key)];
     }
     return variants;
+}
+
+ParameterRules rules_from_json(const json& source, std::string_view path,
+                               std::span<const std::string_view> names) {
+    ParameterRules rules;
+    field_json::for_each_field<ParameterRules>([&](const auto& field) {
+        const bool named = std::ranges::find(names, field.name) != names.end();
+        const json* value = named ? json_read::find(source, field.name) : nullptr;
+        if (value != nullptr)
+            field_json::read(rules.*field.member, *value, json_read::member(path, field.name),
+                             field.range);
+    });
+    return rules;
 }
 
 AnyLayer layer_from_json(const json& source, std::string_view path, const ParameterRules& around) {

@@ -219,13 +219,11 @@ std::optional<Neurons> Neurons::fitted(const Shape& in, const Shape& out) {
 }
 
 std::string_view Neurons::fault() const {
-    const auto is_representable = [](double setting) {
-        return setting >= representable.min && setting <= representable.max;
-    };
-    if (!is_representable(time_step)) return "time_step is above 0, 1.2e-38 at least";
+    if (!representable.contains(time_step)) return "time_step is above 0, 1.2e-38 at least";
     if (!neurons.empty() && static_cast<std::int64_t>(neurons.size()) < out)
         return "neurons are at least as many as the outputs";
-    if (!is_representable(largest_weight)) return "largest_weight is above 0, 1.2e-38 at least";
+    if (!representable.contains(largest_weight))
+        return "largest_weight is above 0, 1.2e-38 at least";
     for (const Connection& each : connections) {
         if (each.delay < 0 || each.delay > longest_delay) return "delay is 0 to 4096 steps";
         if (each.plastic && !plastic) return "connections are plastic where the layer is";

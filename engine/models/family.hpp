@@ -40,6 +40,7 @@ struct LanguageModel {
     bool attention_bias = false;
     bool mlp_bias = false;
     bool normed_heads = false;  ///< Queries and keys, with the same epsilon as all norms.
+    Activation activation = Activation::gelu;  ///< Of plain layers between features and features.
     // Of state spaces.
     std::int64_t state_size = 0;
     std::int64_t expand = 0;  ///< Channels for each feature.
@@ -47,8 +48,8 @@ struct LanguageModel {
     std::int64_t time_step_rank = 0;  ///< 0: a sixteenth of the features, rounded up.
 };
 
-using LanguageModelMember =
-    std::variant<std::int64_t LanguageModel::*, float LanguageModel::*, bool LanguageModel::*>;
+using LanguageModelMember = std::variant<std::int64_t LanguageModel::*, float LanguageModel::*,
+                                         bool LanguageModel::*, Activation LanguageModel::*>;
 
 enum class KeyUse : std::uint8_t {
     required,

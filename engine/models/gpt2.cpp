@@ -25,7 +25,7 @@ std::vector<AnyLayer> plain_transformer(const LanguageModel& model) {
         Residual mlp;
         mlp.layers.emplace_back(norm());
         mlp.layers.emplace_back(
-            Dense{.in = model.features, .out = model.hidden, .activation = Activation::gelu});
+            Dense{.in = model.features, .out = model.hidden, .activation = model.activation});
         mlp.layers.emplace_back(Dense{.in = model.hidden, .out = model.features});
         layers.emplace_back(std::move(mlp));
     }
@@ -50,6 +50,7 @@ std::optional<LanguageModel> describe_plain_transformer(std::span<const AnyLayer
     model.blocks = static_cast<std::int64_t>(chain.size() - 3) / 2;
     model.heads = attention->heads;
     model.epsilon = norm->epsilon;
+    model.activation = first->activation;
     return model;
 }
 
@@ -76,9 +77,9 @@ Family gpt2_family() {
                    {"n_head", &M::heads},
                    {"n_positions", &M::positions, KeyUse::optional},
                    {"layer_norm_epsilon", &M::epsilon, KeyUse::optional},
+                   {"activation_function", &M::activation, KeyUse::optional},
                    {"tie_word_embeddings", &M::tied, KeyUse::optional}};
-    family.fixed = {{"activation_function", {"\"gelu_new\"", "\"gelu_pytorch_tanh\""}},
-                    {"scale_attn_weights", {"true"}},
+    family.fixed = {{"scale_attn_weights", {"true"}},
                     {"scale_attn_by_inverse_layer_idx", {"false"}},
                     {"reorder_and_upcast_attn", {"false"}},
                     {"add_cross_attention", {"false"}}};

@@ -44,6 +44,21 @@ constexpr std::array<std::string_view, 27> harmless{"_name_or_path",
                                                     "layer_types"};
 constexpr std::int64_t longest_setting = std::int64_t{1} << 30U;
 
+/// What the library transformers calls activations; of several names the first is written.
+struct ActivationName {
+    std::string_view theirs;
+    Activation ours;
+};
+constexpr std::array<ActivationName, 9> activation_functions{{{"gelu_new", Activation::gelu},
+                                                          {"gelu_pytorch_tanh", Activation::gelu},
+                                                          {"gelu_fast", Activation::gelu},
+                                                          {"gelu", Activation::exact_gelu},
+                                                          {"gelu_python", Activation::exact_gelu},
+                                                          {"relu", Activation::relu},
+                                                          {"silu", Activation::silu},
+                                                          {"swish", Activation::silu},
+                                                          {"tanh", Activation::tanh}}};
+
 [[noreturn]] void refuse_config(std::string_view source, std::string_view key,
                                 const std::string& what, std::string_view why) {
     throw InputError(
@@ -70,6 +85,21 @@ void read_member(LanguageModel& model, bool LanguageModel::*member, const nlohma
     if (!value.is_boolean())
         refuse_config(source, key, "is " + json_text::shown(value), "it is true or false");
     model.*member = value.get<bool>();
+}
+
+void read_member(LanguageModel& model, Activation LanguageModel::*member,
+                 const nlohmann::json& value, std::string_view source, std::string_view key) {
+    const auto* const found = std::ranges::find_if(
+        activation_functions,
+        [&](const ActivationName& activation) { return value == activation.theirs; });
+    if (found == activation_functions.end()) {
+        std::vector<std::string_view> names;
+        for (const ActivationName& activation : activation_functions)
+            names.push_back(activation.theirs);
+        refuse_config(source, key, "is " + json_text::shown(value),
+                      "computed here is " + joined(std::span(names)));
+    }
+    model.*member = found->ours;
 }
 
 void read_key(const ConfigKey& key, const nlohmann::json& config, LanguageModel& model,
@@ -102,11 +132,16 @@ bool is_known(const Family& family, std::string_view key) {
 }
 
 /// A float as its shortest decimal number.
-nlohmann::ordered_json shown_number(float value) {
+nlohmann::ordered_json shown_value(float value) {
     return nlohmann::ordered_json::parse(fmt::format("{}", value));
 }
+/// Of one without a name it is another's: who describes a network compares what its config says.
+nlohmann::ordered_json shown_value(Activation value) {
+    const auto* const found = std::ranges::find(activation_functions, value, &ActivationName::ours);
+    return (found == activation_functions.end() ? activation_functions.front() : *found).theirs;
+}
 template <class Value>
-nlohmann::ordered_json shown_number(Value value) {
+nlohmann::ordered_json shown_value(Value value) {
     return value;
 }
 
@@ -142,7 +177,7 @@ nlohmann::ordered_json model_config(const Family& family, const LanguageModel& m
                 // A window of 0 is none.
                 const auto value = model.*member;
                 if (key.name == "sliding_window" && value == decltype(value){}) return;
-                config[std::string(key.name)] = shown_number(value);
+                config[std::string(key.name)] = shown_value(value);
             },
             key.member);
     for (const FixedKey& key : family.fixed)

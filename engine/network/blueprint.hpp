@@ -132,6 +132,9 @@ struct Blueprint {
                                             std::int64_t input_features,
                                             std::int64_t output_features, bool time = true,
                                             std::int64_t steps = 0);
+/// Where the layers of a section lie, one or more; the last one is the head, at grid.slots().
+/// Throws ConfigError for one that has no slot.
+[[nodiscard]] std::vector<int> slots_of_layers(const nlohmann::json& layers, const GridSize& grid);
 /// The formats that format_keys of a network section name: of layers that have none of their own.
 [[nodiscard]] LayerFormats network_formats(const nlohmann::json& network);
 /// Gives them to all layers of a blueprint that have none.

@@ -55,14 +55,15 @@ TokenTexts::TokenTexts(std::span<const Decoder> decoders, std::string_view sourc
                            std::holds_alternative<MetaspaceDecoder>(step);
         if (alone && decoders.size() > 1)
             refuse(source, "a decoder that must stand alone does not");
-        if (drops_first_space_) refuse(source, "a decoder stands after Strip");
-        if (const auto* metaspace = std::get_if<MetaspaceDecoder>(&step))
-            drops_first_space_ = metaspace->prepend_scheme != PrependScheme::never;
+        if (strips_space_) refuse(source, "a decoder stands after Strip");
+        if (const auto* metaspace = std::get_if<MetaspaceDecoder>(&step);
+            metaspace != nullptr && metaspace->prepend_scheme != PrependScheme::never)
+            drops_marks_ = metaspace;
         if (std::holds_alternative<FuseDecoder>(step)) fused = true;
         if (const auto* strip = std::get_if<StripDecoder>(&step)) {
             if (!fused || strip->content != " " || strip->start != 1)
                 refuse(source, "Strip is not of one space after Fuse");
-            drops_first_space_ = true;
+            strips_space_ = true;
         }
     }
 }
@@ -80,6 +81,12 @@ std::string TokenTexts::bytes(std::string_view token, bool added) const {
                 source_, token.size(), result.text.size()));
     }
     return std::move(result.text);
+}
+
+std::string TokenTexts::first_bytes(std::string_view token, std::string_view bytes) const {
+    if (drops_marks_ != nullptr) return replaced(token, drops_marks_->replacement, "");
+    if (strips_space_ && bytes.starts_with(' ')) bytes.remove_prefix(1);
+    return std::string(bytes);
 }
 
 void TokenTexts::require_decoder() const {

@@ -19,15 +19,17 @@ class TokenTexts {
     /// The bytes of a token. The text of an added one is meant as it is. Throws InputError where
     /// they are more than 16 times as many, and 64.
     [[nodiscard]] std::string bytes(std::string_view token, bool added) const;
-    /// Whether a space at the start of the whole text is left out.
-    [[nodiscard]] bool drops_first_space() const { return drops_first_space_; }
+    /// The same of the first token of a text: Strip leaves out one space before it, Metaspace all
+    /// marks in it, unless it never puts one there.
+    [[nodiscard]] std::string first_bytes(std::string_view token, std::string_view bytes) const;
     /// Throws InputError where there are no decoders.
     void require_decoder() const;
 
   private:
     std::span<const Decoder> decoders_;
     std::string source_;
-    bool drops_first_space_ = false;
+    bool strips_space_ = false;
+    const MetaspaceDecoder* drops_marks_ = nullptr;
 };
 
 }  // namespace cambrian

@@ -20,9 +20,13 @@ namespace cambrian {
 namespace {
 
 /// Special tokens after which models of the known families have said all.
-constexpr std::array<std::string_view, 10> end_names{
-    "</s>",       "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>",
-    "<|im_end|>", "<eos>",         "<end_of_turn>",   "<|end|>",    "<|return|>"};
+constexpr std::array<std::string_view, 11> end_names{
+    "</s>",  "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|im_end|>",
+    "<eos>", "<end_of_turn>", "<|end|>",         "<|return|>", "<|call|>"};
+
+/// Ends a reply of Phi; in replies of gpt-oss, which <|return|> and <|call|> end, one message.
+constexpr std::string_view end_of_message = "<|end|>";
+constexpr std::string_view end_of_reply = "<|return|>";
 
 bool is_byte_level(const TokenizerDefinition& definition, std::string_view source) {
     const auto& steps = definition.pre_tokenizers;
@@ -267,9 +271,15 @@ bool Tokenizer::is_special(std::int64_t id) const {
 }
 
 std::vector<std::int64_t> Tokenizer::end_tokens() const {
+    const auto special = [&](std::string_view name) {
+        const auto id = id_of(name);
+        return id && is_special(*id) ? id : std::nullopt;
+    };
+    const bool several_messages = special(end_of_reply).has_value();
     std::vector<std::int64_t> ids;
     for (const std::string_view name : end_names)
-        if (const auto id = id_of(name); id && is_special(*id)) ids.push_back(*id);
+        if (const auto id = special(name); id && !(several_messages && name == end_of_message))
+            ids.push_back(*id);
     std::ranges::sort(ids);
     return ids;
 }
@@ -282,8 +292,8 @@ std::string_view Tokenizer::bytes(std::int64_t id) const {
     return std::string_view(state_->bytes).substr(begin, end - begin);
 }
 
-bool Tokenizer::drops_first_space() const {
-    return state_->texts.drops_first_space();
+std::string Tokenizer::first_bytes(std::int64_t id) const {
+    return state_->texts.first_bytes(token(id), bytes(id));
 }
 
 const TokenizerDefinition& Tokenizer::definition() const {
@@ -291,13 +301,14 @@ const TokenizerDefinition& Tokenizer::definition() const {
 }
 
 std::string StreamDecoder::add(std::int64_t id) {
-    std::string_view bytes = tokenizer_.bytes(id);
+    const std::string_view bytes = tokenizer_.bytes(id);
     if (special_ == SpecialTokens::leave_out && tokenizer_.is_special(id)) return {};
-    if (!begun_ && !bytes.empty()) {
+    if (begun_) {
+        held_ += bytes;
+    } else if (!bytes.empty()) {
         begun_ = true;
-        if (tokenizer_.drops_first_space() && bytes.starts_with(' ')) bytes.remove_prefix(1);
+        held_ += tokenizer_.first_bytes(id);
     }
-    held_ += bytes;
     const std::size_t whole = held_.size() - unicode::unfinished_length(held_);
     std::string text = unicode::repaired(held_.substr(0, whole));
     held_.erase(0, whole);

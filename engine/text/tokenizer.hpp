@@ -50,13 +50,15 @@ class Tokenizer {
     /// Whether an id is of a token that stands for no text.
     [[nodiscard]] bool is_special(std::int64_t id) const;
     /// Ids of the special tokens after which a model has said all ("</s>", "<|im_end|>",
-    /// "<|eot_id|>" and so on), in ascending order: where a generation ends.
+    /// "<|eot_id|>" and so on), in ascending order: where a generation ends. "<|end|>" is one of
+    /// them only where there is no "<|return|>": more messages may follow it then.
     [[nodiscard]] std::vector<std::int64_t> end_tokens() const;
     /// What a token adds to a text, as bytes: a character may be spread over several tokens. Throws
     /// InputError for an id that is none.
     [[nodiscard]] std::string_view bytes(std::int64_t id) const;
-    /// Whether decode() leaves out a space before the first word, which encode() puts there.
-    [[nodiscard]] bool drops_first_space() const;
+    /// The same where it is the first of a text: some tokenizers put a space there in encode(),
+    /// which decode() leaves out.
+    [[nodiscard]] std::string first_bytes(std::int64_t id) const;
 
     [[nodiscard]] const TokenizerDefinition& definition() const;
 

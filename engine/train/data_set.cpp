@@ -22,15 +22,16 @@ std::int64_t rows_of_part(double part, std::int64_t rows, const char* key) {
     if (part < 1.0) {
         const std::int64_t share = whole_share(part, rows);
         if (part > 0.0 && share == 0)
-            throw ConfigError(
-                fmt::format("split.{} is {} (of {} rows that is none) use a larger share, or 0",
-                            key, part, rows));
+            throw ConfigError(fmt::format(
+                "task.split.{} is {} (of {} rows that is none) use a larger share, or 0", key, part,
+                rows));
         return share;
     }
     if (part != std::floor(part))
-        throw ConfigError(fmt::format(
-            "split.{} is {} (below 1 it is a share, from 1 on a whole number of rows) change it",
-            key, part));
+        throw ConfigError(
+            fmt::format("task.split.{} is {} (below 1 it is a share, from 1 on a whole number of "
+                        "rows) change it",
+                        key, part));
     return static_cast<std::int64_t>(part);
 }
 
@@ -70,11 +71,11 @@ std::vector<std::int64_t> split_order(const Tensor& targets, const Split& split,
     std::iota(order.begin(), order.end(), std::int64_t{0});
     if (split.stratify && !split.shuffle)
         throw ConfigError(
-            "split.stratify is true (split.shuffle is false, and rows in their order are no "
-            "share of every class) leave one of the two out");
+            "task.split.stratify is true (task.split.shuffle is false, and rows in their order are "
+            "no share of every class) leave one of the two out");
     if (split.stratify && (targets.type != ValueType::integer || targets.shape.rank() != 1))
         throw ConfigError(
-            "split.stratify is true (rows have a class each where a loss of classes is used, "
+            "task.split.stratify is true (rows have a class each where a loss of classes is used, "
             "without sequences) leave it out");
     if (!split.shuffle) return order;
     RandomStream stream(random_key(seed, "train/split"), 0);

@@ -27,18 +27,25 @@ void scale_by(Tensor& tensor, double factor) {
 constexpr std::int64_t max_classes = 1'000'000;
 constexpr std::string_view other_column = "use another target column";
 
+/// Throws InputError for a target that is no class.
+/// @param place_of where the target of a row is, for the message.
+template <class PlaceOf>
+void require_whole(const Tensor& targets, const SourceContext& context, const PlaceOf& place_of,
+                   std::string_view remedy) {
+    const std::optional<double> ignored(context.ignored);
+    for (std::size_t row = 0; row < targets.elements.size(); ++row)
+        if (const double value = targets.elements[row];
+            value != ignored && value != std::floor(value))
+            throw InputError(fmt::format("{} holds {} (classes are whole numbers) {}",
+                                         place_of(row), value, remedy));
+}
+
 /// The different labels among the targets, ascending; what the loss ignores is none.
-std::vector<double> labels_of(const Tensor& targets, const SourceContext& context,
-                              const std::string& place, std::string_view remedy) {
+std::vector<double> labels_of(const Tensor& targets, const SourceContext& context) {
     const std::optional<double> ignored(context.ignored);
     std::vector<double> labels;
-    for (const double value : targets.elements) {
-        if (value == ignored) continue;
-        if (value != std::floor(value))
-            throw InputError(
-                fmt::format("{} holds {} (classes are whole numbers) {}", place, value, remedy));
-        labels.push_back(value);
-    }
+    for (const double value : targets.elements)
+        if (value != ignored) labels.push_back(value);
     std::ranges::sort(labels);
     const auto repeated = std::ranges::unique(labels);
     labels.erase(repeated.begin(), repeated.end());
@@ -47,10 +54,7 @@ std::vector<double> labels_of(const Tensor& targets, const SourceContext& contex
 
 /// Labels of a column, whatever whole numbers they are, as class indices in their order.
 void number_classes(SourceRows& rows, const SourceContext& context, const std::string& place) {
-    const std::vector<double> labels =
-        labels_of(rows.targets, context, place,
-                  "number the classes in the file, or set \"classes\" to false and use a loss of "
-                  "numbers such as mse");
+    const std::vector<double> labels = labels_of(rows.targets, context);
     const auto count = static_cast<std::int64_t>(labels.size());
     check_class_count(labels.size(), place, other_column);
     note_ignored(rows, context, place);
@@ -67,14 +71,45 @@ void number_classes(SourceRows& rows, const SourceContext& context, const std::s
                     : static_cast<double>(std::ranges::lower_bound(labels, value) - labels.begin());
 }
 
+/// A column with labels in the files of a source, below each other.
+struct LabelColumn {
+    struct File {
+        std::string path;
+        std::vector<std::int64_t> lines;  ///< Of its rows.
+    };
+    std::string name;
+    std::vector<File> files{};
+    std::vector<std::string> cells{};
+
+    void add(const NumberTable& table, std::int64_t rows) {
+        files.push_back({table.path, {table.lines.begin(), table.lines.begin() + rows}});
+        cells.insert(cells.end(), table.labels.begin(), table.labels.begin() + rows);
+    }
+    [[nodiscard]] std::string place() const {
+        const std::string& first = files.front().path;
+        if (files.size() == 1) return fmt::format("column {} of {}", name, first);
+        return fmt::format("column {} of {} files from {} on", name, files.size(), first);
+    }
+    [[nodiscard]] std::string place_of(std::size_t row) const {
+        auto file = files.begin();
+        for (; row >= file->lines.size(); ++file) row -= file->lines.size();
+        return fmt::format("{}:{}: column {}", file->path, file->lines[row], name);
+    }
+};
+
 /// Cells with labels as class indices: whole numbers in their order, texts in theirs.
-void take_labels(SourceRows& rows, const std::vector<std::string>& cells,
-                 const SourceContext& context, const std::string& place) {
+void take_labels(SourceRows& rows, const LabelColumn& column, const SourceContext& context) {
     const std::optional<double> ignored(context.ignored);
+    const std::vector<std::string>& cells = column.cells;
+    const std::string place = column.place();
     const ClassLabels labels = class_labels(cells, ignored);
     std::vector<double>& targets = rows.targets.elements;
     if (labels.texts.empty()) {
         for (std::size_t i = 0; i < cells.size(); ++i) targets[i] = csv_number(cells[i]).value();
+        require_whole(
+            rows.targets, context, [&](std::size_t row) { return column.place_of(row); },
+            "number the classes in the file, or set \"classes\" to false and use a loss of "
+            "numbers such as mse");
         number_classes(rows, context, place);
         return;
     }
@@ -98,7 +133,9 @@ void take_labels(SourceRows& rows, const std::vector<std::string>& cells,
 /// Labels of a file that numbers its classes itself, from 0 on: one without a row stays a class.
 void take_classes(SourceRows& rows, const SourceContext& context, const std::string& place) {
     constexpr std::string_view remedy = "number the classes in the file from 0 on";
-    const std::vector<double> labels = labels_of(rows.targets, context, place, remedy);
+    require_whole(
+        rows.targets, context, [&](std::size_t) { return place; }, remedy);
+    const std::vector<double> labels = labels_of(rows.targets, context);
     for (const double value : labels)
         if (value < 0.0 || value > static_cast<double>(max_classes))
             throw InputError(fmt::format("{} holds {} (classes are whole numbers from 0 to {}) {}",
@@ -155,7 +192,7 @@ SourceRows rows_of_files(const CsvSource& source, const SourceContext& context,
     std::vector<double> input_values;
     std::vector<double> target_values;
     SourceRows result;
-    std::vector<std::string> labels;
+    LabelColumn labels{.name = source.targets.front()};
     for (const std::string& file : source.files) {
         const NumberTable table =
             read_csv(path_of(context, file), columns, source.missing_values,
@@ -177,8 +214,7 @@ SourceRows rows_of_files(const CsvSource& source, const SourceContext& context,
             target_values.insert(target_values.end(), middle, end);
             cell = end;
         }
-        if (source.classes)
-            labels.insert(labels.end(), table.labels.begin(), table.labels.begin() + whole);
+        if (source.classes) labels.add(table, whole);
         rows += whole;
     }
     const auto tensor = [&](std::size_t width, std::vector<double> values) {
@@ -190,10 +226,7 @@ SourceRows rows_of_files(const CsvSource& source, const SourceContext& context,
     result.inputs = tensor(inputs.size(), std::move(input_values));
     result.targets = tensor(source.targets.size(), std::move(target_values));
     result.missing_values = source.missing_values;
-    if (source.classes)
-        take_labels(result, labels, context,
-                    fmt::format("column {} of {}", source.targets.front(),
-                                path_of(context, source.files.front())));
+    if (source.classes) take_labels(result, labels, context);
     return result;
 }
 

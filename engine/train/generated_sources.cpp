@@ -1,13 +1,10 @@
 #include "cambrian/engine/train/source_kinds.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <numbers>
 #include <vector>
 
 #include "cambrian/engine/core/elementary.hpp"
-#include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/random.hpp"
 
 namespace cambrian {
@@ -87,9 +84,6 @@ SourceRows rows_of(const BlobsSource& source, const SourceContext& context) {
 }
 
 SourceRows rows_of(const DelaySource& source, const SourceContext& context) {
-    if (source.delay >= source.steps)
-        throw ConfigError(fmt::format("delay is {} (a sequence has {} steps) use a shorter one",
-                                      source.delay, source.steps));
     RandomStream stream = stream_of(context);
     const Shape shape{source.rows, source.steps, 1};
     SourceRows result{Tensor(ValueType::real, shape), Tensor(ValueType::real, shape), 0};

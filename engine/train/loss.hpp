@@ -28,7 +28,7 @@ struct HuberLoss {
     double delta = 1.0;
 
     static constexpr auto fields = FieldTable{
-        Field{"delta", &HuberLoss::delta, positive, "Error from which it is a line."},
+        Field{"delta", &HuberLoss::delta, representable, "Error from which it is a line."},
     };
     bool operator==(const HuberLoss&) const = default;
 };

@@ -111,6 +111,9 @@ struct ClippedGradients {
     Var finite;  ///< Whether the norm is finite; boolean, rank 0.
 };
 
+/// Largest norms up to the largest number of float32, which clips nothing.
+inline constexpr FieldRange largest_norms{representable.min, 3.4e38};
+
 /// Scales all gradients of an individual by min(1, largest_norm / (norm + 1e-6)); without a largest
 /// norm they stay as they are. Squares are added up as by `sum_all`: in one chain of f32 a long sum
 /// stops growing.

@@ -84,7 +84,8 @@ std::string_view name(const Schedule& schedule) {
 float rate_factor(const Schedule& schedule, double done, double total) {
     if (schedule.warm_up >= total && schedule.warm_up > 0.0)
         throw ConfigError(
-            fmt::format("schedule.warm_up is {} (the training has {} epochs) use a shorter one",
+            fmt::format("training.schedule.warm_up is {} (the training has {} epochs) use a "
+                        "shorter one",
                         schedule.warm_up, total));
     if (done <= schedule.warm_up && schedule.warm_up > 0.0)
         return static_cast<float>(done / schedule.warm_up);

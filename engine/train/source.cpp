@@ -74,8 +74,8 @@ void check_columns(const CsvSource& csv, std::string_view path) {
     }
 }
 
-/// Names of files and columns have no default.
-void check_named(const Source& source, std::string_view path, const SourceContext& context) {
+/// What ranges of single settings do not say; names of files and columns have no default.
+void check_settings(const Source& source, std::string_view path, const SourceContext& context) {
     const auto need = [&](std::string_view key, bool named) {
         if (!named)
             json_read::fail(json_read::member(path, key), "is empty", "nothing to read", "name it");
@@ -96,6 +96,11 @@ void check_named(const Source& source, std::string_view path, const SourceContex
     } else if (const auto* text = std::get_if<TextSource>(&source)) {
         need("file", !text->file.empty());
         need("tokenizer", !text->tokenizer.empty());
+    } else if (const auto* delay = std::get_if<DelaySource>(&source)) {
+        if (delay->delay >= delay->steps)
+            json_read::fail(json_read::member(path, "delay"), fmt::format("is {}", delay->delay),
+                            fmt::format("a sequence has {} steps", delay->steps),
+                            "use a shorter one");
     }
 }
 
@@ -123,7 +128,7 @@ std::span<const std::string_view> source_types() {
 SourceRows read_source(const nlohmann::json& json, std::string_view path,
                        const SourceContext& context) {
     const Source source = field_json::read_kind(json, path, source_kinds());
-    check_named(source, path, context);
+    check_settings(source, path, context);
     SourceRows rows = std::visit([&](const auto& kind) { return rows_of(kind, context); }, source);
     check_finite(rows.inputs, "inputs", path, fills(rows.missing_values));
     check_finite(rows.targets, "targets", path);

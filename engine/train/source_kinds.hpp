@@ -103,7 +103,7 @@ struct CsvSource {
               "order."},
         Field{"steps", &CsvSource::steps, FieldRange{0.0, 1e6},
               "Rows that make a sequence, in order; 0: rows on their own."},
-        Field{"scale", &CsvSource::scale, positive, "Factor of all inputs."},
+        Field{"scale", &CsvSource::scale, representable, "Factor of all inputs."},
         Field{"missing_values", &CsvSource::missing_values,
               "A missing cell: refuse the file, leave the row out, repeat the value of the row "
               "before, or take the mean or median of the column's rows that train; a row without "
@@ -119,7 +119,7 @@ struct IdxSource {
     static constexpr auto fields = FieldTable{
         Field{"inputs", &IdxSource::inputs, "File of samples; a sample becomes one row."},
         Field{"targets", &IdxSource::targets, "File of class indices."},
-        Field{"scale", &IdxSource::scale, positive, "Factor of all inputs."},
+        Field{"scale", &IdxSource::scale, representable, "Factor of all inputs."},
     };
 };
 /// Two tensors of a file: inputs [rows, ..], of which all but the first axis become one row (or,
@@ -136,7 +136,7 @@ struct SafetensorsSource {
         Field{"inputs", &SafetensorsSource::inputs, "Name of the samples, [rows, ..]."},
         Field{"targets", &SafetensorsSource::targets, "Name of the targets: integers are classes."},
         Field{"sequences", &SafetensorsSource::sequences, "Whether the second axis is time."},
-        Field{"scale", &SafetensorsSource::scale, positive, "Factor of all inputs."},
+        Field{"scale", &SafetensorsSource::scale, representable, "Factor of all inputs."},
     };
 };
 /// A text as tokens, cut into sequences of `context`, one after another; each position has the

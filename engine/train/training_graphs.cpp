@@ -70,6 +70,21 @@ std::vector<Var> parts_of(const Network& network, Var values) {
     return parts;
 }
 
+Var kept_positive(const Network& network, Var before, Var moved) {
+    const std::span<const WeightRange> ranges = network.weights();
+    if (std::ranges::none_of(ranges,
+                             [](const WeightRange& range) { return range.parameter.positive; }))
+        return moved;
+    std::vector<Var> parts = parts_of(network, moved);
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+        if (!ranges[i].parameter.positive) continue;
+        const Var own = slice(before, 0, ranges[i].offset, ranges[i].count);
+        const Var least = constant(*moved.graph, double{least_positive});
+        parts[i] = max(parts[i], min(own, least));
+    }
+    return concat(parts, 0);
+}
+
 void check_fit(const Network& network, const Loss& loss, const Samples& samples,
                std::string_view part) {
     const Shape& inputs = samples.inputs.shape;

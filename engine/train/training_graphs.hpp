@@ -38,6 +38,10 @@ void check_fit(const Network& network, const Loss& loss, const Samples& samples,
 /// A vector of weights tensor by tensor, in the order of Network::weights().
 [[nodiscard]] std::vector<Var> parts_of(const Network& network, Var values);
 
+/// The weights that an optimizer has moved; those that stay above 0 no further down than
+/// least_positive, or than they were where that is less.
+[[nodiscard]] Var kept_positive(const Network& network, Var before, Var moved);
+
 /// What a network answers to rows [n, features], or to sequences [n, time, features]: at every
 /// step, or only at the last one where the targets have no axis of time.
 [[nodiscard]] Var answers(const ForwardModel& network, const NetworkOperands& operands, Var inputs,

@@ -21,25 +21,30 @@ void check(const TrainingSettings& settings) {
     };
     if (settings.epochs < 1) refuse("epochs", fmt::format("{}", settings.epochs), "at least 1");
     if (settings.batch < 1) refuse("batch", fmt::format("{}", settings.batch), "at least 1");
+    // Devices compute with float32, where others may be 0 or infinite.
+    const auto numbers_of = [](const FieldRange& range) {
+        return fmt::format("a number from {} to {}", range.min, range.max);
+    };
+    const std::string numbers = numbers_of(representable);
+    const auto require = [&](std::string_view key, double number) {
+        if (!representable.contains(number)) refuse(key, fmt::format("{}", number), numbers);
+    };
+    const auto require_or_zero = [&](std::string_view key, double number) {
+        if (number != 0.0 && !representable.contains(number))
+            refuse(key, fmt::format("{}", number), "0 or " + numbers);
+    };
     if (settings.learning_rates.empty())
         refuse("learning_rate", "empty", "one for each individual");
-    for (const double rate : settings.learning_rates)
-        if (!(rate >= 0.0 && std::isfinite(rate)))
-            refuse("learning_rate", fmt::format("{}", rate), "a number of at least 0");
-    if (settings.clip_norm && !(*settings.clip_norm > 0.0))
-        refuse("clip_norm", fmt::format("{}", *settings.clip_norm), "a number above 0");
+    for (const double rate : settings.learning_rates) require_or_zero("learning_rate", rate);
+    if (const auto norm = settings.clip_norm; norm && !largest_norms.contains(*norm))
+        refuse("clip_norm", fmt::format("{}", *norm), numbers_of(largest_norms));
     if (settings.early_stop.patience < 0)
         refuse("early_stop.patience", fmt::format("{}", settings.early_stop.patience),
                "at least 0");
     const TargetSettings& targets = settings.targets;
-    if (!(targets.step > 0.0 && std::isfinite(targets.step)))
-        refuse("targets.step", fmt::format("{}", targets.step), "a number above 0");
-    if (!(targets.inverse_learning_rate >= 0.0 && std::isfinite(targets.inverse_learning_rate)))
-        refuse("targets.inverse_learning_rate", fmt::format("{}", targets.inverse_learning_rate),
-               "a number of at least 0");
-    if (!(targets.inverse_noise >= 0.0 && std::isfinite(targets.inverse_noise)))
-        refuse("targets.inverse_noise", fmt::format("{}", targets.inverse_noise),
-               "a number of at least 0");
+    require("targets.step", targets.step);
+    require_or_zero("targets.inverse_learning_rate", targets.inverse_learning_rate);
+    require_or_zero("targets.inverse_noise", targets.inverse_noise);
     if (settings.method == TrainingMethod::gradient && !(targets == TargetSettings{}))
         throw ConfigError(
             "training.targets is set (the method gradient has no targets) leave it out, or set "

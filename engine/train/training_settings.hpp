@@ -53,7 +53,7 @@ struct TargetSettings {
     Activation inverse_activation = Activation::identity;
 
     static constexpr auto fields = FieldTable{
-        Field{"step", &TargetSettings::step, positive,
+        Field{"step", &TargetSettings::step, representable,
               "How far a target lies from what is given: so many gradients of a row's loss."},
         Field{"inverse_learning_rate", &TargetSettings::inverse_learning_rate, not_negative,
               "Rate of the learned inverses, which follows the schedule and the optimizer of "

@@ -272,7 +272,8 @@ Graph step(const Network& network, const TrainingSettings& settings, const Sampl
             update_inverses(graph, settings, *lesson.inverse, active, clipped.finite,
                             {factor * settings.targets.inverse_learning_rate, scalars.step}));
     const Var takes = logical_and(active, finite);
-    next.value = after_step(network, frozen, values, next.value, lesson.statistics);
+    next.value = after_step(network, frozen, values, kept_positive(network, values, next.value),
+                            lesson.statistics);
     take_step(graph, takes, next, {values, moments});
     graph.update(taken, taken + cast(takes, ValueType::real));
     add_to(graph, "sum.skipped", cast(logical_and(active, logical_not(finite)), ValueType::real));

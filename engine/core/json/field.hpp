@@ -13,6 +13,11 @@ struct FieldRange {
     double max = 0.0;
     bool above = false;  ///< Not `min` itself.
     bool below = false;  ///< Not `max` itself.
+
+    [[nodiscard]] constexpr bool contains(double number) const {
+        const bool low = above ? number > min : number >= min;
+        return low && (below ? number < max : number <= max);
+    }
 };
 /// A number that stands for "any": ranges up to it name no upper end.
 inline constexpr double largest_setting = 1e30;

@@ -30,14 +30,9 @@ std::string allowed(const FieldRange& range, double given) {
     return text + " is needed";
 }
 
-bool fits(double number, const FieldRange& range) {
-    const bool low = range.above ? number > range.min : number >= range.min;
-    return low && (range.below ? number < range.max : number <= range.max);
-}
-
 double number(const json& source, std::string_view path, const FieldRange& range) {
     const double given = source.is_number() ? source.get<double>() : range.min;
-    if (!source.is_number() || !fits(given, range))
+    if (!source.is_number() || !range.contains(given))
         json_read::fail(path, "is " + json_text::shown(source), allowed(range, given), "change it");
     return given;
 }
@@ -61,7 +56,7 @@ void read(std::int64_t& value, const json& source, std::string_view path, Range 
 }
 void read(std::uint64_t& value, const json& source, std::string_view path, Range range) {
     const FieldRange wanted = range.value_or(any_natural);
-    if (!source.is_number_integer() || !fits(source.get<double>(), wanted))
+    if (!source.is_number_integer() || !wanted.contains(source.get<double>()))
         json_read::fail(path, "is " + json_text::shown(source),
                         "whole: " + allowed(wanted, wanted.min), "change it");
     value = source.get<std::uint64_t>();

@@ -227,7 +227,7 @@ Var ConvForm::weight_adjoint(Var x, Var y) const {
     const std::optional<Var> by_channel = channel_products(x, y, *this);
     const Var products = by_channel ? *by_channel : matmul(rows(y), columns(x), false, true);
     const std::int64_t group_channels = channels / conv.groups;
-    const Var sums = reduce_sum(reshape(products, {images, outputs * depth}), 0);
+    const Var sums = sum_along(reshape(products, {images, outputs * depth}), 0);
     return reshape(sums, joined({outputs, group_channels}, geometry.kernel, conv.window.rank));
 }
 

@@ -57,32 +57,29 @@ Var reduce_mean(Var x, int axis, bool keep, Where where) {
     return sum * Operand(constant(*x.graph, 1.0 / count), where);
 }
 
+Var sum_along(Var x, int axis, bool keep, Where where) {
+    const int at = from_start(axis, x.rank());
+    const Shape shape = x.shape();
+    if (at < 0 || at >= shape.rank() || shape[at] <= longest_chain)
+        return reduce_sum(x, at, keep, where);
+    const auto before = shape.extents().first(static_cast<std::size_t>(at));
+    const auto after = shape.extents().subspan(static_cast<std::size_t>(at) + 1);
+    const Var rows =
+        reshape(x, {Shape(before).elements(), shape[at], Shape(after).elements()}, where);
+    std::vector<std::int64_t> rest(before.begin(), before.end());
+    if (keep) rest.push_back(1);
+    rest.insert(rest.end(), after.begin(), after.end());
+    return reshape(sum_in_chains(rows, where), Shape(std::span<const std::int64_t>(rest)), where);
+}
+
 Var sum_all(Var x, Where where) {
-    while (x.rank() > 0) {
-        const Shape shape = x.shape();
-        const std::int64_t length = shape[-1];
-        if (length <= longest_chain) {
-            x = reduce_sum(x, -1, false, where);
-            continue;
-        }
-        const Shape others(shape.extents().first(static_cast<std::size_t>(shape.rank() - 1)));
-        const Var rows = reshape(x, {others.elements(), length, 1}, where);
-        x = reshape(sum_in_chains(rows, where), others, where);
-    }
+    while (x.rank() > 0) x = sum_along(x, -1, false, where);
     return x;
 }
 
 Var mean_all(Var x, Where where) {
     const auto count = static_cast<double>(x.shape().elements());
     return Operand(sum_all(x, where), where) * (1.0 / count);
-}
-
-Var sum_first(Var x, Where where) {
-    const std::int64_t length = x.shape()[0];
-    if (length <= longest_chain) return reduce_sum(x, 0, false, where);
-    const Shape others(x.shape().extents().subspan(1));
-    const Var rows = reshape(x, {1, length, others.elements()}, where);
-    return reshape(sum_in_chains(rows, where), others, where);
 }
 
 Var reduce_min(Var x, int axis, bool keep, Where where) {

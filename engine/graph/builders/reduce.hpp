@@ -28,8 +28,8 @@ inline constexpr std::int64_t short_chain = 64;
 /// `longest_chain` elements in chains of `short_chain`, whose sums are added up in the same way.
 Var sum_all(Var x, Where where = Where::current());
 Var mean_all(Var x, Where where = Where::current());
-/// Sum along the first axis, in chains as `sum_all` has them where it is long.
-Var sum_first(Var x, Where where = Where::current());
+/// Sum along an axis, in chains as `sum_all` has them where it is long.
+Var sum_along(Var x, int axis, bool keep = false, Where where = Where::current());
 
 /// Running sums along an axis, in order: element i is the sum of elements 0 to i, exclusive of
 /// those before i (0 for the first). Reverse: of elements i to the last, added from the last one.

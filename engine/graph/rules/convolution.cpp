@@ -178,8 +178,8 @@ void conv(GradientContext& c) {
     if (c.wants(0)) c.accumulate(0, form.adjoint(g, c.operand(1)));
     if (c.wants(1)) c.accumulate(1, form.weight_adjoint(c.operand(0), g));
     if (form.conv.bias && c.wants(2)) {
-        const Var sums = cambrian::reduce_sum(form.rows(g), -1);
-        c.accumulate(2, cambrian::reshape(sum_first(sums), {form.outputs}));
+        const Var sums = sum_along(form.rows(g), -1);
+        c.accumulate(2, cambrian::reshape(sum_along(sums, 0), {form.outputs}));
     }
 }
 

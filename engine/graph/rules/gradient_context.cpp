@@ -17,11 +17,13 @@ Var sum_to_shape(Var gradient, const Shape& shape) {
         std::vector<std::int64_t> folded(extents.begin() + static_cast<std::ptrdiff_t>(extra) - 1,
                                          extents.end());
         folded[0] = Shape(extents.first(extra)).elements();
-        gradient = sum_first(reshape(gradient, Shape(std::span<const std::int64_t>(folded))));
+        gradient = sum_along(reshape(gradient, Shape(std::span<const std::int64_t>(folded))), 0);
     }
     for (int axis = 0; axis < gradient.rank(); ++axis)
         if (shape.rank() == gradient.rank() && shape[axis] == 1 && gradient.shape()[axis] != 1)
-            gradient = reduce_sum(gradient, axis, true);
+            // Sums of single rows are computed with what gives the rows.
+            gradient = extra > 0 || axis + 1 < gradient.rank() ? sum_along(gradient, axis, true)
+                                                               : reduce_sum(gradient, axis, true);
     return broadcast(gradient, shape);
 }
 

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <vector>
+
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
 #include "cambrian/engine/graph/builders/contraction.hpp"
 #include "cambrian/engine/graph/builders/index.hpp"
@@ -25,6 +28,29 @@ Var kept_upstream(const GradientContext& c) {
 /// [.., m, k] seen as one matrix [.. m, k].
 Var as_matrix(Var x) {
     return cambrian::reshape(x, {x.shape().elements() / x.shape()[-1], x.shape()[-1]});
+}
+
+/// Rows [I.., ..] added at indices [I..] into those of a table. Where there are many times as many,
+/// each part of them has sums of its own: one row of the table may be the target of nearly all.
+Var add_rows(Var rows, Var indices, const Shape& table) {
+    const std::int64_t added = indices.shape().elements();
+    const std::int64_t count = table[0];
+    // All sums are then no larger than the rows are.
+    const std::int64_t parts = added / std::max(count, short_chain);
+    if (added <= longest_chain || parts < 2 || rows.shape().elements() == 0)
+        return cambrian::scatter_add(rows, indices, count);
+    Graph& graph = *rows.graph;
+    const std::int64_t each = (added + parts - 1) / parts;
+    const Var numbers =
+        cambrian::broadcast(cambrian::reshape(iota(graph, parts), {parts, 1}), {parts, each});
+    const Var part = cambrian::slice(cambrian::reshape(numbers, {parts * each}), 0, 0, added);
+    // Taken from a list of those that there are: one that is not would be of another part.
+    const Var index = cambrian::gather(iota(graph, count), cambrian::reshape(indices, {added}));
+    const Var first = part * constant(graph, static_cast<double>(count), ValueType::integer);
+    const std::int64_t width = rows.shape().elements() / added;
+    const Var sums = cambrian::scatter_add(cambrian::reshape(rows, {added, width}), first + index,
+                                           parts * count);
+    return cambrian::reshape(sum_along(cambrian::reshape(sums, {parts, count, width}), 0), table);
 }
 
 }  // namespace
@@ -104,7 +130,7 @@ void matmul(GradientContext& c) {
 }
 
 void gather(GradientContext& c) {
-    c.accumulate(0, cambrian::scatter_add(c.upstream(), c.operand(1), c.operand(0).shape()[0]));
+    c.accumulate(0, add_rows(c.upstream(), c.operand(1), c.operand(0).shape()));
 }
 
 void scatter_add(GradientContext& c) {

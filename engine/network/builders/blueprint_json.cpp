@@ -127,30 +127,22 @@ void write_formats(ordered_json& layer, LayerFormats formats) {
 /// Puts all layers but the last into slots.
 void place_layers(Blueprint& blueprint, const json& layers, LayerFormats formats,
                   const ParameterRules& rules) {
-    int next = 0;
+    const std::vector<int> slots = slots_of_layers(layers, blueprint.grid);
     for (std::size_t i = 0; i + 1 < layers.size(); ++i) {
         const std::string path = json_read::element("network.layers", i);
         json layer = layers[i];
-        if (layer.is_object() && layer.contains("at")) {
-            next = read_place(layer["at"], json_read::member(path, "at"), blueprint.grid);
-            layer.erase("at");
-        }
+        if (layer.is_object()) layer.erase("at");
         const bool enabled = take_flag(layer, path, "enabled");
         const bool clocked = take_flag(layer, path, "clocked");
         const LayerFormats own = take_formats(layer, path, formats);
-        if (next >= blueprint.grid.slots())
-            json_read::fail(path, "has no slot",
-                            "the grid has " + std::to_string(blueprint.grid.slots()) + " slots",
-                            "make the grid larger");
-        auto& slot = blueprint.slots[static_cast<std::size_t>(next)];
+        auto& slot = blueprint.slots[static_cast<std::size_t>(slots[i])];
         if (slot)
-            json_read::fail(path, "falls on slot " + std::to_string(next), "another layer is there",
-                            "give it another place with \"at\"");
+            json_read::fail(path, "falls on slot " + std::to_string(slots[i]),
+                            "another layer is there", "give it another place with \"at\"");
         slot = Slot{.layer = layer_from_json(layer, path, rules),
                     .enabled = enabled,
                     .clocked = clocked,
                     .formats = own};
-        ++next;
     }
 }
 
@@ -238,15 +230,28 @@ Blueprint with_init(Blueprint blueprint, const ParameterRules& rules) {
 
 }  // namespace
 
+std::vector<int> slots_of_layers(const json& layers, const GridSize& grid) {
+    std::vector<int> slots;
+    for (std::size_t i = 0; i + 1 < layers.size(); ++i) {
+        const std::string path = json_read::element("network.layers", i);
+        const json& layer = layers[i];
+        const int slot = layer.is_object() && layer.contains("at")
+                             ? read_place(layer["at"], json_read::member(path, "at"), grid)
+                         : slots.empty() ? 0
+                                         : slots.back() + 1;
+        if (slot >= grid.slots())
+            json_read::fail(path, "has no slot",
+                            "the grid has " + std::to_string(grid.slots()) + " slots",
+                            "make the grid larger");
+        slots.push_back(slot);
+    }
+    slots.push_back(grid.slots());
+    return slots;
+}
+
 ParameterRules network_rules(const json& network) {
-    ParameterRules rules;
-    field_json::for_each_field<ParameterRules>([&](const auto& field) {
-        const json* value = field.name == "decay" ? nullptr : json_read::find(network, field.name);
-        if (value != nullptr)
-            field_json::read(rules.*field.member, *value, json_read::member("network", field.name),
-                             field.range);
-    });
-    return rules;
+    static constexpr std::array<std::string_view, 2> names{"init", "init_scale"};
+    return rules_from_json(network, "network", names);
 }
 
 void add_rules(AnyLayer& layer, const ParameterRules& rules) {

@@ -236,7 +236,7 @@ TEST(SumAll, CountsWhatIsSmallBesideTheSum) {
     EXPECT_EQ(evaluate(*backend, graph, 1, std::array{x})[0].elements[0], 0x1p24 + 63.0 * 64.0);
 }
 
-TEST(SumFirst, CountsWhatIsSmallBesideTheSumInGradientsOfWhatIsRepeated) {
+TEST(SumAlong, CountsWhatIsSmallBesideTheSumInGradientsOfWhatIsRepeated) {
     Tensor factors(ValueType::real, {4100, 1}, std::vector<double>(4100, 1.0));
     factors.elements[0] = 0x1p24;
     const Graph graph = test::graph_of(
@@ -249,7 +249,7 @@ TEST(SumFirst, CountsWhatIsSmallBesideTheSumInGradientsOfWhatIsRepeated) {
     EXPECT_EQ(evaluate(*backend, graph, 1, inputs)[0].elements[0], 0x1p24 + 63.0 * 64.0 + 4.0);
 }
 
-TEST(SumFirst, IsOfEveryRowWhateverTheShape) {
+TEST(SumAlong, IsOfEveryRowWhateverTheShape) {
     for (const std::int64_t rows : {3, 1024, 1025, 4100, 70001}) {
         SCOPED_TRACE(rows);
         Tensor x(ValueType::real, {rows, 2, 1});
@@ -258,8 +258,8 @@ TEST(SumFirst, IsOfEveryRowWhateverTheShape) {
             sums.at(i % 2) += x.elements[i] = static_cast<double>(i % 11) - 4.0;
         Graph graph;
         const Var v = graph.input("x", ValueType::real, x.shape);
-        graph.output(sum_first(v));
-        graph.output(gradient(sum_all(sum_first(square(v))), std::array{v})[0]);
+        graph.output(sum_along(v, 0));
+        graph.output(gradient(sum_all(sum_along(square(v), 0)), std::array{v})[0]);
         const auto results =
             evaluate(*make_reference_backend(Precision::f64), graph, 1, std::array{x});
         EXPECT_EQ(results[0].shape, (Shape{2, 1}));

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 
@@ -136,6 +138,80 @@ TEST(Gradient, OfEveryActivationMatchesItsPlainFunction) {
 
         EXPECT_EQ(run(graph, inputs, 0), run(graph, inputs, 1)) << activation_names[code];
     }
+}
+
+/// A gradient of ones, and first 2^24, each for the first of some rows: 2^24 + 1 is 2^24 in f32.
+std::vector<double> gradient_of_one_row(std::int64_t rows, std::int64_t added) {
+    Tensor factors(ValueType::real, {added, 1},
+                   std::vector<double>(static_cast<std::size_t>(added), 1.0));
+    factors.elements[0] = 0x1p24;
+    Graph graph;
+    const Var table = graph.input("table", ValueType::real, {rows, 1});
+    const Var indices = graph.input("indices", ValueType::integer, {added});
+    const Var given = graph.input("given", ValueType::real, factors.shape);
+    graph.output(gradient(sum_all(gather(table, indices) * given), std::array{table})[0]);
+    const std::array inputs{Tensor(ValueType::real, {rows, 1}), Tensor(ValueType::integer, {added}),
+                            factors};
+    return evaluate(*make_reference_backend(Precision::f32), graph, 1, inputs)[0].elements;
+}
+
+TEST(Gradient, OfARowThatIsTakenOftenCountsWhatIsSmallBesideTheSum) {
+    EXPECT_THAT(gradient_of_one_row(2, 4096), ElementsAre(0x1p24 + 63 * 64, 0));
+    EXPECT_EQ(gradient_of_one_row(1024, 4096)[0], 0x1p24 + 3 * 1024);
+}
+
+TEST(Gradient, OfManyRowsIsThatOfEachWhateverTheShape) {
+    for (const std::int64_t rows : {1, 3, 700})
+        for (const std::int64_t taken : {1024, 1025, 3001}) {
+            SCOPED_TRACE(rows * 10000 + taken);
+            Tensor indices(ValueType::integer, {taken, 1});
+            Tensor factors(ValueType::real, {taken, 1, 2});
+            std::vector<double> expected(static_cast<std::size_t>(2 * rows));
+            for (std::size_t i = 0; i < indices.elements.size(); ++i) {
+                const std::size_t row = i * i % static_cast<std::size_t>(rows);
+                indices.elements[i] = static_cast<double>(row);
+                for (std::size_t k = 0; k < 2; ++k)
+                    expected[2 * row + k] += factors.elements[2 * i + k] =
+                        static_cast<double>((3 * i + k) % 11) - 4.0;
+            }
+            Graph graph;
+            const Var table = graph.input("table", ValueType::real, {rows, 2});
+            const Var at = graph.input("at", ValueType::integer, indices.shape);
+            const Var given = graph.input("given", ValueType::real, factors.shape);
+            graph.output(gradient(sum_all(gather(table, at) * given), std::array{table})[0]);
+            const std::array inputs{Tensor(ValueType::real, {rows, 2}), indices, factors};
+            for (const Math math : {Math::fast, Math::strict})
+                EXPECT_EQ(evaluate(*make_cpu_backend({.math = math}), graph, 1, inputs)[0].elements,
+                          expected);
+        }
+}
+
+TEST(Gradient, OfARowThatIsNotThereIsAnError) {
+    Graph graph;
+    const Var table = graph.input("table", ValueType::real, {2, 1});
+    const Var at = graph.input("at", ValueType::integer, {4096});
+    graph.output(gradient(sum_all(gather(table, at)), std::array{table})[0]);
+    Tensor indices(ValueType::integer, {4096});
+    indices.elements[0] = 2.0;  // The first row of the second part of them.
+    const std::array inputs{Tensor(ValueType::real, {2, 1}), indices};
+    EXPECT_THROW(evaluate(*make_cpu_backend({}), graph, 1, inputs), InputError);
+}
+
+TEST(Gradient, OfWhatIsRepeatedBetweenAxesCountsWhatIsSmallBesideTheSum) {
+    // Of a bias of channels: over images as over positions.
+    Tensor factors(ValueType::real, {1, 1, 4096}, std::vector<double>(4096, 1.0));
+    factors.elements[0] = 0x1p24;
+    Graph graph;
+    const Var given = graph.input("given", ValueType::real, factors.shape);
+    const Var bias = graph.input("bias", ValueType::real, {1, 1});
+    const Var conv_bias = graph.input("conv bias", ValueType::real, {1});
+    graph.output(gradient(sum_all((given + bias) * given), std::array{bias})[0]);
+    const Var weights = constant(graph, 0.0);
+    const Var filtered = conv(given, broadcast(weights, {1, 1, 1}), conv_bias);
+    graph.output(gradient(sum_all(filtered * given), std::array{conv_bias})[0]);
+    const std::array inputs{factors, Tensor(ValueType::real, {1, 1}), Tensor(ValueType::real, {1})};
+    for (const Tensor& found : evaluate(*make_reference_backend(Precision::f32), graph, 1, inputs))
+        EXPECT_EQ(found.elements[0], 0x1p24 + 63 * 64);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/hash.hpp"
@@ -182,8 +183,10 @@ TEST(RunningHash, IsTheHashOfAllPiecesSoFar) {
         text += piece;
         ASSERT_EQ(hash.hash(), hash128(std::as_bytes(std::span(text)))) << i;
     }
-    hash.reset();
-    EXPECT_EQ(hash.hash(), hash128({}));
+    RunningHash moved = std::move(hash);
+    EXPECT_EQ(moved.hash(), hash128(std::as_bytes(std::span(text))));
+    moved.reset();
+    EXPECT_EQ(moved.hash(), hash128({}));
 }
 
 }  // namespace

@@ -135,11 +135,13 @@ TEST(AnyLayer, FittedLayersJoinRows) {
 TEST(AnyLayer, IdentitiesHoldTheirShape) {
     EXPECT_EQ(identity_layer("dense", {3}), AnyLayer(Dense{.in = 3, .out = 3}));
     EXPECT_EQ(identity_layer("softmax", {3})->type(), "residual");
-    EXPECT_THAT(identity_parameters(Dense{.in = 2, .out = 2}), ElementsAre(1, 0, 0, 1, 0, 0));
+    RandomStream rng(random_key(1, "test.identity"), 0);
+    EXPECT_THAT(identity_parameters(Dense{.in = 2, .out = 2}, rng), ElementsAre(1, 0, 0, 1, 0, 0));
     EXPECT_FALSE(can_be_identity(Dense{.in = 2, .out = 3}));
     EXPECT_FALSE(can_be_identity(Dense{.in = 2, .out = 2, .activation = Activation::relu}));
     EXPECT_FALSE(can_be_identity(Residual{}));
-    EXPECT_THROW(static_cast<void>(identity_parameters(RmsNorm{.features = 2})), ContractViolation);
+    EXPECT_THROW(static_cast<void>(identity_parameters(RmsNorm{.features = 2}, rng)),
+                 ContractViolation);
 }
 
 TEST(Dense, ComputesWeightedSums) {

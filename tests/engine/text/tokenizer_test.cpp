@@ -166,6 +166,41 @@ TEST(Tokenizer, SpacesBecomeVisibleAsInSentencePiece) {
     }
 }
 
+TEST(Tokenizer, MetaspaceDropsTheMarksOfTheFirstTokenUnlessItPutsNoneThere) {
+    const std::string mark = "\xE2\x96\x81";
+    TokenizerDefinition definition = letters();
+    definition.vocabulary.push_back({mark, 11});
+    definition.vocabulary.push_back({mark + mark + "a", 12});
+    definition.vocabulary.push_back({"a" + mark + "b", 13});
+    definition.added = {special(20, "<s>")};
+    const auto decoded = [&](PrependScheme scheme, const Ids& ids) {
+        definition.decoders = {MetaspaceDecoder{.prepend_scheme = scheme}};
+        return Tokenizer(definition).decode(ids);
+    };
+    for (const PrependScheme scheme : {PrependScheme::always, PrependScheme::first}) {
+        EXPECT_EQ(decoded(scheme, {12, 12}), "a  a");
+        EXPECT_EQ(decoded(scheme, {20, 13, 13}), "aba b");
+        EXPECT_EQ(decoded(scheme, {11, 11, 1}), " a");
+        EXPECT_EQ(decoded(scheme, {0, 11, 1}), "  a") << "a space is no mark";
+    }
+    EXPECT_EQ(decoded(PrependScheme::never, {12, 13}), "  aa b");
+    // A prompt is before it.
+    definition.decoders = {MetaspaceDecoder{}};
+    StreamDecoder continued(Tokenizer(definition), SpecialTokens::leave_out, Before::text);
+    EXPECT_EQ(continued.add(12), "  a");
+}
+
+TEST(Tokenizer, RepliesOfSeveralMessagesEndAfterTheLastOne) {
+    TokenizerDefinition definition = letters();
+    definition.added = {special(20, "<|endoftext|>"), special(21, "<|end|>")};
+    EXPECT_EQ(Tokenizer(definition).end_tokens(), (Ids{20, 21})) << "Phi";
+    definition.added.push_back(special(22, "<|return|>"));
+    definition.added.push_back(special(23, "<|call|>"));
+    EXPECT_EQ(Tokenizer(definition).end_tokens(), (Ids{20, 22, 23})) << "gpt-oss";
+    definition.added[2].special = false;  // A text of somebody's.
+    EXPECT_EQ(Tokenizer(definition).end_tokens(), (Ids{20, 21, 23}));
+}
+
 TEST(Tokenizer, SplitsByTextAndDigits) {
     TokenizerDefinition definition = letters();
     definition.vocabulary.push_back({"1", 11});

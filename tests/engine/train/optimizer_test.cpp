@@ -131,18 +131,22 @@ TEST(Optimizer, RmsPropDividesByTheRootOfItsAverage) {
 }
 
 /// Clipped gradients of [2] and [1], their norm and whether it is finite.
-std::vector<Tensor> clipped(std::vector<double> first, double second) {
+std::vector<Tensor> clipped(Backend& backend, std::vector<double> first, double second,
+                            double largest) {
     Graph graph;
     const std::array gradients{graph.input("a", ValueType::real, {2}),
                                graph.input("b", ValueType::real, {})};
-    const ClippedGradients result = clip_norm(gradients, 2.0);
+    const ClippedGradients result = clip_norm(gradients, largest);
     for (const Var gradient : result.gradients) graph.output(gradient);
     graph.output(result.norm);
     graph.output(result.finite);
-    const auto backend = make_reference_backend(Precision::f64);
     const std::vector<Tensor> inputs{Tensor(ValueType::real, {2}, std::move(first)),
                                      Tensor::scalar(second)};
-    return evaluate(*backend, graph, 1, inputs);
+    return evaluate(backend, graph, 1, inputs);
+}
+
+std::vector<Tensor> clipped(std::vector<double> first, double second) {
+    return clipped(*make_reference_backend(Precision::f64), std::move(first), second, 2.0);
 }
 
 TEST(Optimizer, ClippingScalesAllGradientsTogether) {
@@ -154,6 +158,16 @@ TEST(Optimizer, ClippingScalesAllGradientsTogether) {
 
     const auto small = clipped({0.3, 0.4}, 0.0);
     EXPECT_THAT(small[0].elements, ElementsAre(0.3, 0.4)) << "a small norm changes nothing";
+}
+
+TEST(Optimizer, TheLargestNormOfFloat32ClipsNothing) {
+    const auto cpu = make_cpu_backend({});
+    const auto reference = make_reference_backend(Precision::f32);
+    for (Backend* backend : {cpu.get(), reference.get()})
+        for (const double size : {0.0, 0.25, 0x1p60}) {
+            const std::vector<double> gradients{3.0 * size, -4.0 * size};
+            EXPECT_EQ(clipped(*backend, gradients, 0.0, largest_norms.max)[0].elements, gradients);
+        }
 }
 
 TEST(Optimizer, ManySmallGradientsCountBesideALargeOne) {

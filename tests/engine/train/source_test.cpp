@@ -80,7 +80,7 @@ TEST_F(Source, FormulasGiveTheRowsTheySay) {
     for (const std::size_t i : {3U, 4U, 8U, 9U})
         EXPECT_EQ(delay.targets.elements[i], delay.inputs.elements[i - 3]);
     EXPECT_THAT(refusal<ConfigError>({{"type", "delay"}, {"steps", 3}, {"delay", 3}}),
-                HasSubstr("delay is 3"));
+                HasSubstr("source.delay is 3"));
 }
 
 TEST_F(Source, ReadsColumnsOfCsvFiles) {
@@ -379,7 +379,7 @@ TEST(Split, DividesTheRows) {
     EXPECT_THROW((void)split({.test = 1.5}), ConfigError);
     EXPECT_THAT([&] { (void)split({.validation = 0.05}); },
                 testing::ThrowsMessage<ConfigError>(
-                    HasSubstr("split.validation is 0.05 (of 10 rows that is none)")));
+                    HasSubstr("task.split.validation is 0.05 (of 10 rows that is none)")));
     EXPECT_THROW((void)split_from_json(json{{"tset", 1}}), ConfigError);
     EXPECT_EQ(split_from_json(json(to_json(Split{.train = 3, .shuffle = false}))),
               (Split{.train = 3, .shuffle = false}));

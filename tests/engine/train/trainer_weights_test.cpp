@@ -260,5 +260,48 @@ TEST(Trainer, RunningStatisticsThatNoStepUpdatesStay) {
     EXPECT_NE(trained_value({{"type", "keeper"}}, "gain", true, "gradient"), 1.0F);
 }
 
+/// A layer of a plug-in that multiplies by numbers above 0.
+struct Scaler : test::PluginLayer<Scaler> {
+    static constexpr std::string_view name = "scaler";
+
+    std::int64_t features = 0;
+    static constexpr auto fields = FieldTable{Field{"features", &Scaler::features}};
+
+    std::vector<ParameterSpec> parameters() const {
+        return {{.name = "scale",
+                 .shape = Shape{features},
+                 .initial = Initial::ones,
+                 .positive = true}};
+    }
+    Var build(Var x, const LayerOperands& operands) const { return x * operands.parameters[0]; }
+    bool operator==(const Scaler&) const = default;
+};
+
+/// The scale from a start, of 0.5 with a target of -1: the best of all would be -2.
+float trained_scale(float start) {
+    DataSet data = data_of({{"type", "sine"}, {"rows", 8}}, MeanSquaredError{});
+    data.train.inputs = Tensor(ValueType::real, Shape{4, 1});
+    data.train.targets = Tensor(ValueType::real, Shape{4, 1});
+    std::ranges::fill(data.train.inputs.elements, 0.5);
+    std::ranges::fill(data.train.targets.elements, -1.0);
+    data.outputs = 1;
+    const Network network = network_of({{{"type", "scaler"}}}, data);
+    const auto backend = make_cpu_backend({.threads = 1});
+    Trainer trainer(*backend, network, data,
+                    {.epochs = 20,
+                     .batch = 4,
+                     .optimizer = Sgd{},
+                     .learning_rates = {0.5},
+                     .initial_weights = std::vector{start}});
+    trainer.run();
+    return trainer.weights(0)[0];
+}
+
+TEST(Trainer, WhatIsAboveZeroStaysThere) {
+    add_layer_type({"tally", {7, 8}, std::make_shared<TypedLayer<Scaler>>(Scaler{})});
+    EXPECT_EQ(trained_scale(1.0F), least_positive);
+    EXPECT_EQ(trained_scale(0.01F), 0.01F) << "no further down than it was";
+}
+
 }  // namespace
 }  // namespace cambrian::trainer_weights_test

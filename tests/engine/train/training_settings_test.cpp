@@ -10,6 +10,7 @@
 #include "cambrian/engine/train/loss.hpp"
 #include "cambrian/engine/train/optimizer.hpp"
 #include "cambrian/engine/train/schedule.hpp"
+#include "cambrian/engine/train/training_settings.hpp"
 
 namespace cambrian {
 namespace {
@@ -105,6 +106,37 @@ TEST(TrainingSettings, RefuseWhatTheyDoNotKnow) {
                 HasSubstr("did you mean \"adam\"?"));
 }
 
+TEST(TrainingSettings, NumbersThatFloat32HasAsZeroOrInfinityAreRefused) {
+    const auto refused = [](const TrainingSettings& settings) {
+        return refusal([&] { check(settings); });
+    };
+    for (const double number : {1e-46, 1e39, std::nan("")}) {
+        EXPECT_THAT(refused({.clip_norm = number}), HasSubstr("training.clip_norm is "));
+        EXPECT_THAT(refused({.learning_rates = {0.1, number}}),
+                    HasSubstr("training.learning_rate is "));
+        const auto targets = [&](const TargetSettings& own) {
+            return refused(
+                {.method = TrainingMethod::difference_target_propagation, .targets = own});
+        };
+        EXPECT_THAT(targets({.step = number}), HasSubstr("training.targets.step is "));
+        EXPECT_THAT(targets({.inverse_learning_rate = number}),
+                    HasSubstr("training.targets.inverse_learning_rate is "));
+        EXPECT_THAT(targets({.inverse_noise = number}),
+                    HasSubstr("training.targets.inverse_noise is "));
+    }
+    EXPECT_EQ(refused({.learning_rates = {1e-50}}),
+              "training.learning_rate is 1e-50 (0 or a number from 1.2e-38 to 1e+30 is needed) "
+              "change it");
+    EXPECT_NO_THROW(check({.learning_rates = {0.0, 1.2e-38, 1e30}, .clip_norm = 1.2e-38}));
+    EXPECT_NO_THROW(check({.clip_norm = 3.4e38}));
+    EXPECT_EQ(refused({.clip_norm = 1e39}),
+              "training.clip_norm is 1e+39 (a number from 1.2e-38 to 3.4e+38 is needed) change it");
+    EXPECT_THAT(refusal([] {
+                    (void)loss_from_json(json{{"type", "huber"}, {"delta", 1e-46}});
+                }),
+                HasSubstr("loss.delta is 1e-46"));
+}
+
 TEST(TrainingSettings, AdamwIsAdamWithDecoupledDecay) {
     EXPECT_EQ(optimizer_from_json(json{{"type", "adamw"}}),
               Optimizer(Adam{.weight_decay = 0.01, .decoupled = true}));
@@ -133,7 +165,7 @@ TEST(Schedule, FollowsItsRule) {
     EXPECT_THAT(refusal([] {
                     (void)rate_factor({LinearRate{}, 10.0}, 1.0, 10.0);
                 }),
-                HasSubstr("schedule.warm_up is 10"));
+                testing::StartsWith("training.schedule.warm_up is 10"));
 }
 
 TEST(Schedule, APlateauLowersTheRateWhenTheLossStays) {
