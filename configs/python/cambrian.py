@@ -90,6 +90,7 @@ class _Connection:
         os.dup2(2, 1)
         self._reader = sys.stdin.buffer
         self._level = level
+        self._id = None  # Of the message that waits for its answer.
         self.frames = "json"
         hello = self.receive()
         if hello is None:
@@ -103,7 +104,7 @@ class _Connection:
         """Answers the first message; Cambrian refuses a level that its config does not say."""
         frames = self._hello.get("frames", "json")
         frames = frames if frames in ("json", "msgpack") else "json"
-        self.send(dict(interface, protocol=PROTOCOL, level=self._level, frames=frames))
+        self.send(dict(interface, protocol=PROTOCOL, level=self._level, frames=frames, ids=True))
         self.frames = frames
 
     def __iter__(self):
@@ -111,6 +112,11 @@ class _Connection:
 
     def receive(self):
         """The next message, or None at the end."""
+        message = self._read()
+        self._id = message.get("id") if message else None
+        return message
+
+    def _read(self):
         if self.frames == "json":
             line = self._reader.readline()
             return json.loads(line) if line else None
@@ -120,12 +126,18 @@ class _Connection:
         return unpack(self._reader.read(struct.unpack(">I", head)[0]))
 
     def send(self, content):
+        content = _answer(content, self._id)
         if self.frames == "json":
             self._writer.write(_line(content))
         else:
             data = pack(content)
             self._writer.write(struct.pack(">I", len(data)) + data)
         self._writer.flush()
+
+
+def _answer(content, number):
+    """What says which message it answers, once messages have ids."""
+    return content if number is None else dict(content, id=number)
 
 
 def _line(content):
@@ -649,7 +661,7 @@ class Evolution:
 
     def __init__(self, observations, actions, config=None, program=None, directory=None, resume=False):
         self._resume = resume
-        self._interface = {"protocol": PROTOCOL, "observations": observations, "actions": actions}
+        self._interface = {"protocol": PROTOCOL, "ids": True, "observations": observations, "actions": actions}
         self._width = _count(observations)
         self._outputs = _count(actions)
         self._program = program or _program()
@@ -664,6 +676,7 @@ class Evolution:
                              "give another one")
         self._pending = None
         self._held = None  # A message that came before it was asked for.
+        self._id = None  # Of the message that waits for its answer.
         self._ended = False
         self._reader = self._writer = None
 
@@ -691,6 +704,7 @@ class Evolution:
         if not base.startswith(("/", "$")):
             config["run"]["base_directory"] = os.path.normpath(os.path.join(_unexpanded(os.getcwd()), base))
         config["distributed"] = dict({"shard_size": WHOLE_GENERATION}, **config.get("distributed", {}))
+        # By this command Cambrian knows a run that is asked for (launch/config/config_differences.cpp).
         task = {"type": "external", "command": [sys.executable, os.path.abspath(__file__)],
                 "seconds": 1e6, "steps": 10**9, "validation": {"every": 10**9, "episodes": 1}}
         path = os.path.join(self._folder, "config.json")
@@ -781,12 +795,14 @@ class Evolution:
         while True:
             line = self._reader.readline() if self._reader is not None else b""
             if line:
-                return json.loads(line)
+                message = json.loads(line)
+                self._id = message.get("id")
+                return message
             if not self._connect():
                 return None
 
     def _send(self, content):
-        self._writer.write(_line(content))
+        self._writer.write(_line(_answer(content, self._id)))
         self._writer.flush()
 
 

@@ -443,7 +443,8 @@ MAX_AXES = 8
 class Network:
     """A network on disk.
 
-    `fitness`, `validated` (None where it was not), `generation` and `birth` say where it comes from, `identity` is the
+    `fitness` (None where there is no valid one, as of what training or conversion has made), `validated` (None where it was
+    not), `generation` and `birth` say where it comes from, `identity` is the
     config of its run (None where there was none), `preparation` how rows of data become its inputs and its outputs
     answers (None where nothing does).
     """
@@ -460,7 +461,8 @@ class Network:
         self.format = about.format("network", self.OLDEST, self.NEWEST)
         identity = about.text()
         self.identity = _json_text(identity, f"{self.path}: its identity", dict) if identity else None
-        self.generation, self.birth, self.fitness = about.words("QQd")
+        self.generation, self.birth, fitness = about.words("QQd")
+        self.fitness = fitness if math.isfinite(fitness) else None
         validated, value = about.flag(), about.words("d")[0]
         self.validated = value if validated else None
         about.finish()

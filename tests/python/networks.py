@@ -31,9 +31,8 @@ class Networks(FolderTest):
         self.assertEqual(network.preparation, json.loads(metadata.get("preparation", "null")))
         origin = json.loads(metadata["origin"])
         self.assertEqual(network.identity, json.loads(origin["identity"]) if origin["identity"] else None)
-        for key in ("generation", "birth", "validated"):
+        for key in ("generation", "birth", "validated", "fitness"):
             self.assertEqual(network.metadata[key], origin[key])
-        self.assertEqual(network.fitness, -float("inf") if origin["fitness"] is None else origin["fitness"])
         return network
 
     def test_what_evolution_leaves(self):
@@ -96,6 +95,14 @@ class Networks(FolderTest):
                 again = self.compare(anew)
                 self.assertEqual({**network.metadata, "format": 3}, again.metadata)
                 self.assertEqual(network.preparation, again.preparation)
+
+    def test_a_network_that_nobody_judged_has_no_fitness(self):
+        config, file = self.folder / "fresh.json", self.folder / "fresh.cmb"
+        config.write_text(json.dumps({"network": {"input": [2], "layers": [{"type": "dense", "out": 1}]}}))
+        cambrian("convert", config, file)
+        network = self.compare(file)
+        self.assertIsNone(network.fitness)
+        self.assertIn("fitness None", repr(network))
 
     def test_number_formats_are_told(self):
         anew = self.folder / "formats.cmb"

@@ -20,40 +20,49 @@
 #include <thread>
 #include <utility>
 
+#include "cambrian/engine/core/message_text.hpp"
+
 namespace cambrian::evolve {
 namespace {
 
 constexpr std::size_t frame_head = 4;  ///< Bytes that say how many follow.
 constexpr std::chrono::milliseconds patience_at_end{500};
+constexpr std::size_t told_errors = 300;  ///< Bytes of a standard error that a message shows.
 
 /// The two ends of a connection, closed unless they are taken.
-struct SocketPair {
+struct EndPair {
     std::array<int, 2> ends{-1, -1};
 
-    SocketPair() {
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    /// @param open makes them, or returns -1.
+    template <class Open>
+    explicit EndPair(const Open& open) {
+        if (open(ends.data()) != 0)
             throw InputError(
                 fmt::format("no connection to a program could be made ({}) let fewer "
                             "files be open at once",
                             std::strerror(errno)));
     }
-    ~SocketPair() {
+    ~EndPair() {
         for (const int end : ends)
             if (end >= 0) close(end);
     }
-    SocketPair(const SocketPair&) = delete;
-    SocketPair& operator=(const SocketPair&) = delete;
+    EndPair(const EndPair&) = delete;
+    EndPair& operator=(const EndPair&) = delete;
 };
+
+void set_nonblocking(int end) {
+    fcntl(end, F_SETFL, fcntl(end, F_GETFL) | O_NONBLOCK);
+}
 
 /// How a program is started: in a folder, as a process group of its own, with the usual signals.
 class SpawnSettings {
   public:
-    SpawnSettings(int connection, const std::string& directory, ErrorOutput errors) {
+    /// @param errors its standard error; -1: that of this process.
+    SpawnSettings(int connection, const std::string& directory, int errors) {
         posix_spawn_file_actions_init(&actions_);
         posix_spawn_file_actions_adddup2(&actions_, connection, STDIN_FILENO);
         posix_spawn_file_actions_adddup2(&actions_, connection, STDOUT_FILENO);
-        if (errors == ErrorOutput::hidden)
-            posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+        if (errors >= 0) posix_spawn_file_actions_adddup2(&actions_, errors, STDERR_FILENO);
         if (!directory.empty()) posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str());
         posix_spawnattr_init(&attributes_);
         sigset_t all;
@@ -111,16 +120,22 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::s
     if (command.empty() || command.front().empty())
         throw ConfigError("a program without a name (the list is empty) name the program first");
     check_folder(directory);
-    SocketPair pair;
-    pid_ = SpawnSettings(pair.ends[1], directory, errors).spawn(command);
+    EndPair pair(
+        [](int* ends) { return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends); });
+    EndPair kept(
+        [errors](int* ends) { return errors == ErrorOutput::hidden ? pipe2(ends, O_CLOEXEC) : 0; });
+    pid_ = SpawnSettings(pair.ends[1], directory, kept.ends[1]).spawn(command);
     socket_ = std::exchange(pair.ends[0], -1);
-    fcntl(socket_, F_SETFL, fcntl(socket_, F_GETFL) | O_NONBLOCK);
+    set_nonblocking(socket_);
+    errors_ = std::exchange(kept.ends[0], -1);
+    if (errors_ >= 0) set_nonblocking(errors_);
 }
 
 ChildProcess::~ChildProcess() {
     hang_up();
     if (!silent_) static_cast<void>(end(*end_by_));
     close(socket_);
+    if (errors_ >= 0) close(errors_);
     // Before it is waited for: until then nobody else can have its number.
     kill(-pid_, SIGKILL);
     kill(pid_, SIGKILL);  // It may have left its group.
@@ -135,8 +150,9 @@ void ChildProcess::hang_up() {
     end_by_ = std::chrono::steady_clock::now() + patience_at_end;
 }
 
-std::optional<std::string> ChildProcess::end(Deadline deadline) const {
+std::optional<std::string> ChildProcess::end(Deadline deadline) {
     for (;;) {
+        read_errors();
         siginfo_t info{};
         if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
             info.si_pid == pid_)
@@ -148,11 +164,37 @@ std::optional<std::string> ChildProcess::end(Deadline deadline) const {
     }
 }
 
-void ChildProcess::fail_ended() const {
+void ChildProcess::fail_ended() {
+    const std::string how = end(std::chrono::steady_clock::now() + patience_at_end)
+                                .value_or("it has closed its input or output");
+    read_errors();  // What it wrote before it ended.
+    std::string errors = last_errors_.substr(0, last_errors_.find_last_not_of(" \n") + 1);
+    std::string cause =
+        fmt::format("the program is gone ({}) look at what it wrote to its standard error", how);
+    if (errors.empty()) throw ChildFailure(cause);
+    std::ranges::replace(errors, '\n', ' ');
     throw ChildFailure(
-        fmt::format("the program is gone ({}) look at what it wrote to its standard error",
-                    end(std::chrono::steady_clock::now() + patience_at_end)
-                        .value_or("it has closed its input or output")));
+        fmt::format(
+            "the program is gone ({}, and its standard error with \"{}\") see what that says", how,
+            shortened(errors, told_errors)),
+        std::move(cause));
+}
+
+void ChildProcess::read_errors() {
+    constexpr int most = 64;  // It may write without end.
+    for (int i = 0; i < most && errors_ >= 0; ++i) {
+        std::array<char, 4096> block;
+        const ssize_t count = read(errors_, block.data(), block.size());
+        if (count > 0) {
+            last_errors_.append(block.data(), static_cast<std::size_t>(count));
+            if (last_errors_.size() > told_errors)
+                last_errors_.erase(0, last_errors_.size() - told_errors);
+        } else if (count == 0) {
+            close(std::exchange(errors_, -1));
+        } else if (errno != EINTR) {
+            return;
+        }
+    }
 }
 
 void ChildProcess::wait(short events, Deadline deadline) {
@@ -165,9 +207,11 @@ void ChildProcess::wait(short events, Deadline deadline) {
                 "the program gave no answer in time (task.seconds) let it be quicker, or set "
                 "task.seconds higher");
         }
-        pollfd waiting{socket_, events, 0};
+        std::array waiting{pollfd{socket_, events, 0}, pollfd{errors_, POLLIN, 0}};
         const auto milliseconds = std::min<std::int64_t>(left.count() + 1, 1000);
-        if (poll(&waiting, 1, static_cast<int>(milliseconds)) > 0) return;
+        if (poll(waiting.data(), waiting.size(), static_cast<int>(milliseconds)) <= 0) continue;
+        if (waiting[1].revents != 0) read_errors();
+        if (waiting[0].revents != 0) return;
     }
 }
 

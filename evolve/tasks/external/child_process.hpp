@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
@@ -15,7 +16,15 @@ namespace cambrian::evolve {
 /// A program that was started ended, was silent for too long, or said what nobody understands.
 class ChildFailure : public InputError {
   public:
-    using InputError::InputError;
+    explicit ChildFailure(const std::string& text) : ChildFailure(text, text) {}
+    ChildFailure(const std::string& text, std::string cause)
+        : InputError(text), cause_(std::move(cause)) {}
+
+    /// Its text without what the program wrote, which may be something else each time.
+    [[nodiscard]] const std::string& cause() const { return cause_; }
+
+  private:
+    std::string cause_;
 };
 
 /// It was silent for too long.
@@ -30,7 +39,8 @@ class ChildExcess : public ChildFailure {
     using ChildFailure::ChildFailure;
 };
 
-/// What becomes of the standard error of a program.
+/// What becomes of the standard error of a program: it is this process's own, or nobody sees it but
+/// for its end, which the failure of a program that ends tells.
 enum class ErrorOutput : std::uint8_t { shown, hidden };
 
 /// A program of somebody else's: it reads what it is sent on its standard input and answers on its
@@ -78,15 +88,19 @@ class ChildProcess {
     [[nodiscard]] std::string take(std::size_t count);
     /// Waits until the socket can be read or written; throws ChildFailure at the deadline.
     void wait(short events, Deadline deadline);
-    [[noreturn]] void fail_ended() const;
+    [[noreturn]] void fail_ended();
     /// How it has ended, after waiting until then; nothing while it lives.
-    [[nodiscard]] std::optional<std::string> end(Deadline deadline) const;
+    [[nodiscard]] std::optional<std::string> end(Deadline deadline);
+    /// Takes what has come of its standard error, so that it does not wait to write more.
+    void read_errors();
 
     pid_t pid_ = -1;
     int socket_ = -1;
+    int errors_ = -1;                 ///< Its standard error, unless that is shown.
     bool silent_ = false;             ///< It was waited for in vain.
     std::optional<Deadline> end_by_;  ///< Once it was told to end.
     std::string received_;            ///< Beyond the last answer that was read.
+    std::string last_errors_;         ///< The end of its standard error.
 };
 
 }  // namespace cambrian::evolve

@@ -184,6 +184,15 @@ ExternalInterface interface(const json& answer) {
             .named_actions = answer["actions"].is_array()};
 }
 
+bool repeats_ids(const json& answer) {
+    const auto ids = answer.find("ids");
+    if (ids == answer.end()) return false;
+    if (!ids->is_boolean())
+        fail(fmt::format("has {} in \"ids\" (neither true nor false)", json_text::shown(*ids)),
+             "say true where each answer repeats the id of its message, or leave it out");
+    return ids->get<bool>();
+}
+
 std::vector<float> observations(const json& answer, std::size_t worlds, std::size_t width) {
     std::vector<float> values;
     values.reserve(worlds * width);

@@ -80,6 +80,8 @@ inline constexpr std::size_t max_names = 1'000'000;
 /// The value of a key that must be there.
 [[nodiscard]] const nlohmann::json& member(const nlohmann::json& answer, const char* key);
 [[nodiscard]] ExternalInterface interface(const nlohmann::json& answer);
+/// What the answer to the first message says of "ids"; older programs do not know them.
+[[nodiscard]] bool repeats_ids(const nlohmann::json& answer);
 /// [worlds, width] of "observations": rows of finite numbers, or float32.
 [[nodiscard]] std::vector<float> observations(const nlohmann::json& answer, std::size_t worlds,
                                               std::size_t width);

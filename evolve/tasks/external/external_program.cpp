@@ -39,6 +39,7 @@ ExternalProgram::ExternalProgram(const ExternalCommand& command, ErrorOutput err
     const json answer = external_messages::parse(
         process_.receive_line(deadline()), ExternalFrames::json, 2 * external_messages::max_names);
     check_handshake(answer);
+    ids_ = external_messages::repeats_ids(answer);
     interface_ = external_messages::interface(answer);
 }
 
@@ -68,7 +69,16 @@ ChildProcess::Deadline ExternalProgram::deadline(std::size_t parts) const {
            std::chrono::duration_cast<std::chrono::milliseconds>(patience);
 }
 
-void ExternalProgram::send(const ordered_json& message, std::size_t parts) {
+void ExternalProgram::check_id(const json& answer) const {
+    if (!ids_) return;
+    if (const json& id = external_messages::member(answer, "id"); id != last_)
+        external_messages::fail(
+            fmt::format("has id {} (the message has {})", json_text::shown(id), last_),
+            "answer each message once, with its id");
+}
+
+void ExternalProgram::send(ordered_json message, std::size_t parts) {
+    if (ids_) message["id"] = ++last_;
     if (settings_.frames == ExternalFrames::json) {
         process_.send_line(message.dump(), deadline(parts));
         return;
@@ -79,10 +89,12 @@ void ExternalProgram::send(const ordered_json& message, std::size_t parts) {
 }
 
 json ExternalProgram::receive(std::size_t values, std::size_t parts) {
-    return external_messages::parse(settings_.frames == ExternalFrames::json
-                                        ? process_.receive_line(deadline(parts))
-                                        : process_.receive_frame(deadline(parts)),
-                                    settings_.frames, values);
+    json answer = external_messages::parse(settings_.frames == ExternalFrames::json
+                                               ? process_.receive_line(deadline(parts))
+                                               : process_.receive_frame(deadline(parts)),
+                                           settings_.frames, values);
+    check_id(answer);
+    return answer;
 }
 
 void ExternalProgram::require_silence() const {

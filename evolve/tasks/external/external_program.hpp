@@ -58,7 +58,8 @@ class ExternalProgram {
     /// Tells the program to end; nothing else may follow.
     void hang_up() { process_.hang_up(); }
 
-    // A message and its answer apart, so that several programs work at once.
+    // A message and its answer apart, so that several programs work at once. An answer to another
+    // message is a ChildFailure where the program repeats ids.
     void send_reset(std::span<const ExternalWorld> worlds, std::string_view phase,
                     std::uint64_t round);
     /// Observations [worlds, observations].
@@ -74,22 +75,26 @@ class ExternalProgram {
     /// Throws as ChildProcess::require_silence does.
     void require_silence() const;
 
-    /// Whether what it answered counts, from its first group on.
-    [[nodiscard]] bool counts() const { return counts_; }
+    /// Whether what it answered counts, from its first group on, though it may have been the answer
+    /// to something else.
+    [[nodiscard]] bool may_have_miscounted() const { return counts_ && !ids_; }
     void note_counts() { counts_ = true; }
 
   private:
     /// When the answer to a message of so many parts is late.
     [[nodiscard]] ChildProcess::Deadline deadline(std::size_t parts = 1) const;
-    void send(const nlohmann::ordered_json& message, std::size_t parts = 1);
+    void send(nlohmann::ordered_json message, std::size_t parts = 1);
     /// @param values numbers, words and lists that the answer may hold, beside a million.
     [[nodiscard]] nlohmann::json receive(std::size_t values, std::size_t parts = 1);
     void check_handshake(const nlohmann::json& answer) const;
+    void check_id(const nlohmann::json& answer) const;
 
     ExternalCommand settings_;
     ErrorOutput errors_;
     ChildProcess process_;
     ExternalInterface interface_;
+    bool ids_ = false;        ///< Whether answers repeat the ids of messages.
+    std::uint64_t last_ = 0;  ///< The id of the last message.
     bool counts_ = false;
 };
 

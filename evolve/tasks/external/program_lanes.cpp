@@ -55,7 +55,7 @@ std::vector<double> fitness_by_lanes(ProgramPool& pool, Population& population,
     std::deque<NetworkGroup> waiting = divided(networks, settings);
     int failures = 0;
     bool has_worked = false;
-    std::string last_failure;
+    ProgramFailure last;
     while (!waiting.empty()) {
         std::vector<ProgramLane> lanes = next_lanes(pool, waiting, settings.programs);
         work(lanes, fitness);
@@ -65,26 +65,26 @@ std::vector<double> fitness_by_lanes(ProgramPool& pool, Population& population,
                 lane.finish();
                 continue;
             }
-            last_failure = *lane.failure();
+            last = *lane.failure();
             if (!has_worked && ++failures >= max_failures)
                 throw ChildFailure(fmt::format("{} (it failed {} times, whatever it was given)",
-                                               last_failure, failures));
+                                               last.text, failures));
             if (!lane.group().again) {
                 divide_again(waiting, lane.group());
                 continue;
             }
             population.fail(lane.group().first);
-            pool.warn(fmt::format(
-                "a network gets the worst fitness: with it alone, {} (others with which the same "
-                "happens are not told of)",
-                last_failure));
+            pool.warn(last.cause,
+                      fmt::format("a network gets the worst fitness: with it alone, {} (others "
+                                  "with which the same happens are not told of)",
+                                  last.text));
         }
     }
     // With one network alone nobody knows whose fault it is, with many one after another it is not
     // theirs.
     const std::int64_t in_vain = pool.note(has_worked);
     if (!has_worked && (networks > 1 || in_vain >= max_failures))
-        throw ChildFailure(last_failure + " (it failed with every network alone)");
+        throw ChildFailure(last.text + " (it failed with every network alone)");
     return fitness;
 }
 

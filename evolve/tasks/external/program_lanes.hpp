@@ -22,6 +22,12 @@ struct NetworkGroup {
     bool again = false;    ///< It failed alone before.
 };
 
+/// How a program has failed.
+struct ProgramFailure {
+    std::string text;
+    std::string cause;  ///< ChildFailure::cause().
+};
+
 /// A program at work on a group, until it fails.
 class ProgramLane {
   public:
@@ -32,7 +38,7 @@ class ProgramLane {
     }
 
     [[nodiscard]] const NetworkGroup& group() const { return group_; }
-    [[nodiscard]] const std::optional<std::string>& failure() const { return failure_; }
+    [[nodiscard]] const std::optional<ProgramFailure>& failure() const { return failure_; }
     [[nodiscard]] bool works() const { return !failure_; }
 
     /// Does something with the program, unless it has failed; a ChildFailure is the end of it.
@@ -43,7 +49,7 @@ class ProgramLane {
         try {
             action(program_.get());
         } catch (const ChildExcess& excess) {
-            if (program_ && program_->counts()) refuse_answers();
+            if (program_ && program_->may_have_miscounted()) refuse_answers();
             fail(excess);
         } catch (const ChildFailure& failure) {
             fail(failure);
@@ -59,11 +65,12 @@ class ProgramLane {
     [[noreturn]] static void refuse_answers() {
         throw UntrustedTask(
             "task.command: the program said more than it was asked (one answer follows a message: "
-            "what counted before may have been the answers to other messages) write each answer "
-            "once, nothing else to standard output, and start the run anew");
+            "what counted before, which a resumed run keeps, may have been the answers to other "
+            "messages) write each answer once, nothing else to standard output, and let answers "
+            "repeat the ids of messages, with which none is taken for another");
     }
     void fail(const ChildFailure& failure) {
-        failure_ = failure.what();
+        failure_ = {failure.what(), failure.cause()};
         program_.reset();
         pool_.get().note_failure();
     }
@@ -71,7 +78,7 @@ class ProgramLane {
     std::reference_wrapper<ProgramPool> pool_;
     NetworkGroup group_;
     std::unique_ptr<ExternalProgram> program_;
-    std::optional<std::string> failure_;
+    std::optional<ProgramFailure> failure_;
 };
 
 /// How networks are divided among programs.

@@ -74,9 +74,9 @@ std::int64_t ProgramPool::note(bool worked) {
     return in_vain_;
 }
 
-void ProgramPool::warn(const std::string& text) {
+void ProgramPool::warn(const std::string& cause, const std::string& text) {
     const std::lock_guard lock(mutex_);
-    if (!warn_ || told_.size() > max_told || !told_.insert(text).second) return;
+    if (!warn_ || told_.size() > max_told || !told_.insert(cause).second) return;
     warn_(told_.size() <= max_told
               ? text
               : fmt::format("{} different warnings were told: further ones are not", max_told));
@@ -86,7 +86,7 @@ void ProgramPool::note_failure() {
     if (++failures_ == shown_failures)
         warn(fmt::format(
             "the program failed {} times in a row: what it writes to its standard error is hidden "
-            "until it works",
+            "until it works, but for its end in what is told of failures",
             shown_failures));
 }
 

@@ -36,8 +36,9 @@ class ProgramPool {
     [[nodiscard]] std::unique_ptr<ExternalProgram> start() const;
     /// For one that works; it ends when enough others wait.
     void give_back(std::unique_ptr<ExternalProgram> program);
-    /// Tells the user what went wrong, each text once, the first 100 of them.
-    void warn(const std::string& text);
+    /// Tells the user what went wrong, each cause once, the first 100 of them.
+    void warn(const std::string& cause, const std::string& text);
+    void warn(const std::string& text) { warn(text, text); }
     /// Notes that a program has failed. After some without one between them that was given back,
     /// the standard error of new ones is hidden: they would all say the same.
     void note_failure();
@@ -51,7 +52,7 @@ class ProgramPool {
     const Warn warn_;
     std::mutex mutex_;
     std::vector<std::unique_ptr<ExternalProgram>> waiting_;
-    std::set<std::string> told_;
+    std::set<std::string> told_;    ///< Causes.
     std::int64_t in_vain_ = 0;      ///< Evaluations since one of which a network was judged.
     std::atomic<int> failures_{0};  ///< Since a program was given back.
     ExternalInterface interface_;

@@ -5,6 +5,7 @@ import math
 import os
 import random
 import struct
+import subprocess
 import sys
 import tempfile
 
@@ -129,3 +130,24 @@ del os.environ["CAMBRIAN"]
 for config, directory, why in (({"task": {}}, None, "has a task"), ({"run": {"directory": "x"}}, None, "has run.directory"),
                                ({}, "a{seed}", "has a brace")):
     assert why in refused(ValueError, lambda: cambrian.Evolution(1, 1, config=config, directory=directory, program="none"))
+
+# Each answer repeats the id of its message, and has none where that has none.
+SIMULATOR = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import cambrian
+class World:
+    observations = actions = 1
+    def reset(self, seed):
+        return [0.0]
+    def step(self, outputs):
+        return [1.0], 2.0, True
+cambrian.serve(World)
+"""
+messages = [{"cambrian": {"protocol": 1, "frames": "json"}}, {"reset": [{"seed": 1}], "phase": "train", "round": 0, "id": 7},
+            {"step": [0], "actions": [[0.5]], "id": 9}, {"step": [0], "actions": [[0.5]]}]
+said = subprocess.run([sys.executable, "-c", SIMULATOR, sys.argv[1]], check=True, capture_output=True, text=True,
+                      input="".join(json.dumps(message) + "\n" for message in messages)).stdout
+answers = [json.loads(line) for line in said.splitlines()]
+assert answers[0]["ids"] is True
+assert [answer.get("id") for answer in answers] == [None, 7, 9, None], answers

@@ -100,6 +100,21 @@ echo '{"observations": [[9, 9]], "rewards": [4], "done": [true]}'
     EXPECT_THAT(networks.seen(), ElementsAre(ElementsAre(1, 2, 3, 4), ElementsAre(5, 6, 7, 8)));
 }
 
+TEST(ExternalTask, GivesMessagesIdsWhereAnswersRepeatThem) {
+    const std::string script = R"(
+read hello; echo '{"protocol": 1, "ids": true, "observations": 1, "actions": 1}'
+read reset
+case $reset in '{"reset":['*'],"phase":"train","round":7,"id":1}') ;; *) exit 8;; esac
+echo '{"id": 1, "observations": [[1], [3]]}'
+read step; [ "$step" = '{"step":[0,1],"actions":[[0.5],[0.5]],"id":2}' ] || exit 7
+echo '{"observations": [[5], [7]], "rewards": [1, 2], "done": [true, true], "id": 2}'
+)";
+    const auto made = make(settings({"sh", "-c", script}));
+    NumberedNetworks networks({0.5F});
+    EXPECT_THAT(made->task->evaluate(networks, Phase::train, 1, 7), ElementsAre(1.5));
+    EXPECT_THAT(made->warnings, ElementsAre());
+}
+
 TEST(ExternalTask, SpeaksOfNetworks) {
     const std::string script = R"(
 read hello
@@ -198,6 +213,7 @@ TEST(ExternalTask, MistakesAtTheStartAreTold) {
         {"null", "neither a count"},
         {"level", "has level dance (task.level is policy)"},
         {"frames", "has frames smoke (task.frames is json)"},
+        {"ids", "has 3 in \"ids\" (neither true nor false)"},
         {"endless", "above 64 MiB"}};
     for (const auto& [mode, told] : ways)
         EXPECT_THAT(refusal_at_the_start(mode, patience), HasSubstr(told)) << mode;

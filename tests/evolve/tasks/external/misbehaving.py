@@ -70,6 +70,7 @@ def misbehave(right):
         "nothing": lambda: answer(dict(right, actions=0)),
         "level": lambda: answer(dict(right, level="dance")),
         "frames": lambda: answer(dict(right, frames="smoke")),
+        "ids": lambda: answer(dict(right, ids=3)),
         "endless": lambda: [sys.stdout.write("x" * 65536) for _ in range(2000)],
     }
     lines = {

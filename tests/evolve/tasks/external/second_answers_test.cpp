@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "cambrian/evolve/tasks/external/external_program.hpp"
 #include "cambrian/tests/evolve/support/external_support.hpp"
 
 // Programs that say more than they are asked.
@@ -17,10 +18,11 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// A program that says something more where a file "go" is there, and then removes that.
-std::string says_more(const std::string& folder_of_go, const std::string& text) {
+std::string says_more(const std::string& folder_of_go, const std::string& text, bool ids = false) {
     return R"(
-read hello; echo '{"protocol": 1, "level": "network", "observations": 1, "actions": 1}'
-read judge; echo '{"fitness": [1]}'
+read hello; echo '{"protocol": 1, "level": "network", "observations": 1, "actions": 1, "ids": )" +
+           std::string(ids ? "true" : "false") + R"(}'
+read judge; echo '{"fitness": [1], "id": 1}'
 while [ ! -e ")" +
            folder_of_go + R"(/go" ]; do sleep 0.01; done
 echo ')" + text +
@@ -49,6 +51,40 @@ TEST(ExternalTask, ASecondAnswerMakesThoseBeforeUntrusted) {
             EXPECT_NO_THROW(again()) << "by a new program: no line like this was an answer";
         place.write("go", "");  // So that it ends.
     }
+}
+
+/// Where answers say what they answer, those that counted were no others.
+TEST(ExternalTask, ASecondAnswerWithItsIdIsAFailureLikeOthers) {
+    const testing::TemporaryFolder place;
+    nlohmann::json json =
+        settings({"sh", "-c", says_more(place.path(), R"({"fitness": [1], "id": 1})", true)});
+    json["level"] = "network";
+    const auto made = make(json);
+    NumberedNetworks network({1});
+    EXPECT_THAT(evaluate(*made->task, network), ElementsAre(1));
+    const std::string go = place.write("go", "");
+    while (std::filesystem::exists(go)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_THAT(evaluate(*made->task, network), ElementsAre(1)) << "by a new program";
+    place.write("go", "");  // So that it ends.
+}
+
+TEST(ExternalProgram, AnAnswerToAMessageBeforeIsNotTaken) {
+    const std::string script = R"(
+read hello; echo '{"protocol": 1, "level": "network", "ids": true, "observations": 1, "actions": 1}'
+read judge; echo '{"fitness": [1], "id": 1}'
+read judge; echo '{"fitness": [9], "id": 1}'; echo '{"fitness": [2], "id": 2}'; read end
+)";
+    ExternalProgram program({.command = {"sh", "-c", script},
+                             .directory = "",
+                             .seconds = patience,
+                             .level = ExternalLevel::network});
+    const auto judged = [&] {
+        program.send_networks({{{"network", 0}}}, {.seeds = {1}, .phase = "train"});
+        return program.receive_fitness(1);
+    };
+    EXPECT_THAT(judged(), ElementsAre(1));
+    EXPECT_THAT(testing::message_of<ChildFailure>([&] { static_cast<void>(judged()); }),
+                HasSubstr("has id 1 (the message has 2)"));
 }
 
 /// A program that says all twice at once ends in a failure, or in answers that are not trusted, as

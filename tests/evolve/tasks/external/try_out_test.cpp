@@ -9,6 +9,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/tasks/external/try_out.hpp"
 #include "cambrian/evolve/tasks/task.hpp"
+#include "cambrian/tests/evolve/support/task_support.hpp"
 
 namespace cambrian::evolve {
 namespace {
@@ -112,6 +113,37 @@ TEST(ProgramPool, AMistakeIsToldAFewTimes) {
     EXPECT_EQ(::testing::internal::GetCapturedStderr(), "boom\nboom\nboom\nboom\n");
     EXPECT_THAT(warnings, ElementsAre(HasSubstr("its standard error is hidden until it works"),
                                       HasSubstr("a network gets the worst fitness")));
+}
+
+TEST(ProgramPool, AMistakeIsToldOnceThoughItsLastWordsDiffer) {
+    const testing::TemporaryFolder place;
+    const std::string script = answers_hello + "read reset; echo start >> '" + place.path() +
+                               "/starts'; echo \"at $(grep -c start '" + place.path() +
+                               "/starts')\" >&2; exit 7";
+    std::vector<std::string> warnings;
+    const auto task = standard_tasks().make(
+        {{"type", "external"}, {"command", {"sh", "-c", script}}},
+        {.base_directory = "", .warn = [&](const std::string& text) { warnings.push_back(text); }});
+    ZeroNetworks networks;
+    ::testing::internal::CaptureStderr();
+    EXPECT_THAT(testing::message_of<InputError>(
+                    [&] { static_cast<void>(task->evaluate(networks, Phase::train, 1, 0)); }),
+                AllOf(HasSubstr("it failed 40 times"), HasSubstr("\"at 40\"")));
+    static_cast<void>(::testing::internal::GetCapturedStderr());
+    EXPECT_THAT(warnings, ElementsAre(HasSubstr("its standard error is hidden until it works"),
+                                      AllOf(HasSubstr("a network gets"), HasSubstr("\"at 8\""))));
+}
+
+/// More than a pipe holds, while nobody looks.
+TEST(ProgramPool, AHiddenProgramMayWriteMuch) {
+    const std::string script =
+        "head -c 300000 /dev/zero >&2; " + answers_hello + "head -c 300000 /dev/zero >&2; exit 5";
+    ExternalProgram program({.command = {"sh", "-c", script}, .directory = ""},
+                            ErrorOutput::hidden);
+    program.send_reset({}, "train", 0);
+    EXPECT_THAT(
+        testing::message_of<ChildFailure>([&] { static_cast<void>(program.receive_reset(1)); }),
+        HasSubstr("exit code 5"));
 }
 
 TEST(ProgramPool, DoesNotTellWithoutEnd) {
