@@ -34,7 +34,7 @@ DISTRIBUTED = """
 distributed/communicator distributed distributed/generation distributed/protocol distributed/worker distributed/coordinator
 """.split()
 LAUNCH = """
-launch launch/config launch/devices launch/convert launch/show launch/trials launch/report launch/commands launch/commands/runs launch/commands/networks launch/commands/catalogue launch/program launch/scaling
+launch launch/config launch/devices launch/convert launch/show launch/trials launch/report/data launch/report launch/commands launch/commands/runs launch/commands/networks launch/commands/catalogue launch/program launch/scaling
 """.split()
 MODULES = {
     "engine": ENGINE,

@@ -21,10 +21,9 @@ namespace {
 
 constexpr const char* structure_section = "structure";
 
-/// An identity is a config; the length of a genome is its network's.
-constexpr std::array<WantedSection, 3> sections{{{"about", std::uint64_t{32} << 20U},
-                                                 {"genome"},
-                                                 {preparation_section, std::uint64_t{64} << 20U}}};
+/// The length of a genome is its network's.
+constexpr std::array<WantedSection, 3> sections{
+    {{"about", longest_about}, {"genome"}, {preparation_section, evolve::longest_preparation}}};
 
 /// {"network": .., "weights": [{"name": "slot.0.weight", "shape": [3, 2]}, ..]}: tensors in the
 /// order of the weights, each with its number format where that is not float32.
@@ -68,7 +67,7 @@ std::string identity_fault(const std::string& identity_json) {
     if (identity_json.empty()) {
         return {};
     }
-    if (const auto fault = json_text::fault(identity_json)) {
+    if (const auto fault = json_text::fault(identity_json, network_text_limits)) {
         return "its identity is no config: " + fault->why;
     }
     const json identity = json::parse(identity_json);
@@ -84,6 +83,12 @@ std::string identity_fault(const std::string& identity_json) {
     const bool seeded =
         identity.contains("run") && identity["run"].is_object() && identity["run"].contains("seed");
     return seeded ? "" : "its identity has no seed";
+}
+
+nlohmann::ordered_json identity_of(const NetworkFile& file) {
+    return file.identity_json.empty()
+               ? nlohmann::ordered_json()
+               : json_text::parse_ordered(file.identity_json, network_text_limits);
 }
 
 bool is_genotype(const NetworkFile& file) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/network/network_text.hpp"
 #include "cambrian/evolve/genome/genome.hpp"
 #include "cambrian/evolve/genome/preparation.hpp"
 #include "cambrian/evolve/variation/birth.hpp"
@@ -39,6 +41,12 @@ struct NetworkFile {
 
 /// Gives a file another genome. Unless it is the same, nobody knows what it is worth.
 void replace_genome(NetworkFile& file, evolve::Genome genome);
+
+/// Bytes of a section with an identity, which is a config, and some numbers.
+inline constexpr std::uint64_t longest_about =
+    network_text_limits.length + (std::uint64_t{1} << 20U);
+/// The config that a network is of; null where no run produced it.
+[[nodiscard]] nlohmann::ordered_json identity_of(const NetworkFile& file);
 
 /// Where files of networks and checkpoints keep how rows become inputs.
 inline constexpr const char* preparation_section = "preparation";

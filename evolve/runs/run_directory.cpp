@@ -12,6 +12,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
+#include "cambrian/engine/network/network_text.hpp"
 #include "cambrian/evolve/runs/individual_log.hpp"
 
 namespace cambrian::distributed {
@@ -184,6 +185,7 @@ void RunDirectory::write_config(const std::string& resolved_json,
     nlohmann::ordered_json config = nlohmann::ordered_json::parse(resolved_json);
     config["fingerprint"] = fingerprint;
     const std::string text = config.dump(2) + "\n";
+    check_network_text(text, (path_ / "config.json").string());
     write_file_atomically(path_ / "config.json", std::as_bytes(std::span(text)));
 }
 

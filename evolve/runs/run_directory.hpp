@@ -43,7 +43,8 @@ class RunDirectory {
     /// How the last run here ended where it could not say it itself: a line with the number of
     /// `units` ("generations") that were done.
     [[nodiscard]] std::optional<std::string> unfinished(std::string_view units) const;
-    /// The resolved config with the arithmetic fingerprint of this run beside it.
+    /// The resolved config with the arithmetic fingerprint of this run beside it. Throws
+    /// ConfigError where it is longer than a reader takes.
     void write_config(const std::string& resolved_json, const std::string& fingerprint) const;
     /// Throws as require_own() does.
     void write_status(const RunStatus& status) const;

@@ -142,7 +142,7 @@ std::uint64_t whole_lines(const std::filesystem::path& path, std::uint64_t lengt
 
 bool FilePrefix::read(int file, std::uint64_t length) {
     if (length < length_) {
-        hash_->reset();
+        hash_.reset();
         length_ = 0;
     }
     std::array<std::byte, std::size_t{1} << 16U> block;
@@ -162,7 +162,7 @@ bool FilePrefix::read(int file, std::uint64_t length) {
 }
 
 void FilePrefix::add(std::span<const std::byte> bytes) {
-    hash_->add(bytes);
+    hash_.add(bytes);
     length_ += bytes.size();
 }
 

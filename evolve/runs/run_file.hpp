@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,14 +34,14 @@ class FilePrefix {
   public:
     /// Bytes so far.
     [[nodiscard]] std::uint64_t length() const { return length_; }
-    [[nodiscard]] Hash128 checksum() const { return hash_->hash(); }
+    [[nodiscard]] Hash128 checksum() const { return hash_.hash(); }
     /// Reads on, or anew, until it has `length` bytes; false where the file has fewer.
     [[nodiscard]] bool read(int file, std::uint64_t length);
     /// Bytes that come next in the file.
     void add(std::span<const std::byte> bytes);
 
   private:
-    std::unique_ptr<RunningHash> hash_ = std::make_unique<RunningHash>();
+    RunningHash hash_;
     std::uint64_t length_ = 0;
 };
 

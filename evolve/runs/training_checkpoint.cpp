@@ -5,6 +5,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/container.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
+#include "cambrian/evolve/runs/network_file.hpp"
 
 namespace cambrian::distributed {
 namespace {
@@ -12,9 +13,8 @@ namespace {
 constexpr const char* kind = "training";
 constexpr std::uint32_t oldest_format = 2;
 
-/// An identity is a config; the state has as many numbers as the network and its optimiser.
-constexpr std::array<WantedSection, 2> training_sections{
-    {{"about", std::uint64_t{32} << 20U}, {"state"}}};
+/// The state has as many numbers as the network and its optimiser.
+constexpr std::array<WantedSection, 2> training_sections{{{"about", longest_about}, {"state"}}};
 
 }  // namespace
 

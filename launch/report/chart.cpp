@@ -133,18 +133,26 @@ std::vector<Point> thinned_marks(const std::vector<Point>& points) {
 }
 
 void draw(std::string& text, const Line& line, const Axis& across, const Axis& up) {
-    const std::vector<Point> points = placed(line, across, up);
-    if (line.points || points.size() == 1) {
-        for (const Point& point : thinned_marks(points))
-            fmt::format_to(std::back_inserter(text),
-                           "<circle cx='{:.1f}' cy='{:.1f}' r='3' fill='{}'/>\n", point.x, point.y,
-                           line.colour);
+    const auto mark = [&](const Point& point, int radius) {
+        fmt::format_to(std::back_inserter(text),
+                       "<circle cx='{:.1f}' cy='{:.1f}' r='{}' fill='{}'/>\n", point.x, point.y,
+                       radius, line.colour);
+    };
+    std::vector<Point> points = placed(line, across, up);
+    if (line.points) {
+        for (const Point& point : thinned_marks(points)) mark(point, 3);
         return;
     }
+    points = thinned_line(std::move(points));
     std::string path;
-    for (const Point& point : thinned_line(points))
-        fmt::format_to(std::back_inserter(path), "{}{:.1f} {:.1f}", point.gap ? 'M' : 'L', point.x,
-                       point.y);
+    for (std::size_t i = 0; i < points.size(); ++i)
+        // A path of one point is not seen.
+        if (points[i].gap && (i + 1 == points.size() || points[i + 1].gap))
+            mark(points[i], 2);
+        else
+            fmt::format_to(std::back_inserter(path), "{}{:.1f} {:.1f}", points[i].gap ? 'M' : 'L',
+                           points[i].x, points[i].y);
+    if (path.empty()) return;
     fmt::format_to(std::back_inserter(text),
                    "<path d='{}' fill='none' stroke='{}' stroke-width='1.6'{}/>\n", path,
                    line.colour, line.dashed ? " stroke-dasharray='5 4'" : "");

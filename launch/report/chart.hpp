@@ -5,7 +5,7 @@
 
 namespace cambrian::launch {
 
-/// Points of a line; where y is not finite the line has a gap.
+/// Points of a line; where y is not finite the line has a gap. A point between two gaps is a mark.
 struct Line {
     std::string name;
     std::string colour;

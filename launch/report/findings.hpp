@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cambrian/evolve/tasks/task.hpp"
-#include "cambrian/launch/report/ancestry.hpp"
+#include "cambrian/launch/report/data/ancestry.hpp"
 #include "cambrian/launch/report/replay.hpp"
 
 namespace cambrian::launch {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <tuple>
 
 #include "cambrian/launch/report/chart.hpp"
@@ -21,10 +22,7 @@ void sort_by_cost(std::vector<Candidate>& all) {
                       [](const Candidate& one) { return std::tuple(one.cost, -one.fitness); });
 }
 
-}  // namespace
-
-std::vector<Candidate> front_of(std::vector<Candidate> all) {
-    sort_by_cost(all);
+std::vector<Candidate> front_of_sorted(std::span<const Candidate> all) {
     std::vector<Candidate> front;
     double best = -std::numeric_limits<double>::infinity();
     for (const Candidate& one : all) {
@@ -33,6 +31,13 @@ std::vector<Candidate> front_of(std::vector<Candidate> all) {
         front.push_back(one);
     }
     return front;
+}
+
+}  // namespace
+
+std::vector<Candidate> front_of(std::vector<Candidate> all) {
+    sort_by_cost(all);
+    return front_of_sorted(all);
 }
 
 std::string front_html(const std::string& title, const std::string& cost_name,
@@ -50,7 +55,7 @@ std::string front_html(const std::string& title, const std::string& cost_name,
     // Steps: up to the cost of the next one, nothing better is to be had.
     Line steps{"", palette(1), {}, {}};
     Line front{"none is fitter at this price", palette(1), {}, {}, true};
-    for (const Candidate& one : front_of(all)) {
+    for (const Candidate& one : front_of_sorted(all)) {
         if (!steps.y.empty()) {
             steps.x.push_back(one.cost);
             steps.y.push_back(steps.y.back());

@@ -29,9 +29,9 @@ class Cells {
   public:
     Cells(std::size_t across, std::size_t down)
         : across_(across), sums_(across * down), counts_(across * down) {}
-    void add(std::size_t x, std::size_t y, double value) {
-        sums_[y * across_ + x] += value;
-        ++counts_[y * across_ + x];
+    void add(std::size_t x, std::size_t y, const MeanColumn::Cell& part) {
+        sums_[y * across_ + x] += part.sum;
+        counts_[y * across_ + x] += part.count;
     }
     /// Not a number where nothing fell.
     [[nodiscard]] double mean(std::size_t x, std::size_t y) const {
@@ -46,16 +46,16 @@ class Cells {
     std::vector<std::size_t> counts_;
 };
 
-using Rows = std::map<std::int64_t, LoggedColumn>;
+using Rows = std::map<std::int64_t, MeanColumn>;
 
 /// The numbers in the cells of the picture.
 class HeatMap {
   public:
     explicit HeatMap(const Rows& rows) : rows_(rows) {
         for (const auto& [number, row] : rows)
-            for (const double generation : row.generation) {
-                first_ = std::min(first_, generation);
-                last_ = std::max(last_, generation);
+            if (!row.cells().empty()) {
+                first_ = std::min(first_, row.cells().front().begin);
+                last_ = std::max(last_, row.last());
             }
         if (!valid()) return;
         const double generations = last_ - first_ + 1.0;
@@ -66,10 +66,10 @@ class HeatMap {
         cells_.emplace(across_, down_);
         std::size_t index = 0;
         for (const auto& [number, row] : rows) {
-            for (std::size_t i = 0; i < row.value.size(); ++i) {
-                const double part = (row.generation[i] - first_) / generations;
+            for (const MeanColumn::Cell& cell : row.cells()) {
+                const double part = (cell.begin - first_) / generations;
                 const auto x = static_cast<std::size_t>(part * static_cast<double>(across_));
-                cells_->add(std::min(across_ - 1, x), index / share_, row.value[i]);
+                cells_->add(std::min(across_ - 1, x), index / share_, cell);
             }
             ++index;
         }
@@ -165,7 +165,7 @@ class HeatMap {
 }  // namespace
 
 std::string heat_map_html(const std::string& title, const std::string& row_name,
-                          const std::map<std::int64_t, LoggedColumn>& rows) {
+                          const std::map<std::int64_t, MeanColumn>& rows) {
     const HeatMap map(rows);
     if (!map.valid()) return "";
     return figure(title, map.legend_html(), map_left + map_width + 16.0, map.foot() + 8.0,

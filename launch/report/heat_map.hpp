@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "cambrian/launch/report/run_data.hpp"
+#include "cambrian/launch/report/data/logged_column.hpp"
 
 namespace cambrian::launch {
 
@@ -13,6 +13,6 @@ namespace cambrian::launch {
 /// generation.
 /// @param rows by the number that names them, such as ranks.
 [[nodiscard]] std::string heat_map_html(const std::string& title, const std::string& row_name,
-                                        const std::map<std::int64_t, LoggedColumn>& rows);
+                                        const std::map<std::int64_t, MeanColumn>& rows);
 
 }  // namespace cambrian::launch

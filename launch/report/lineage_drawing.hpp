@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "cambrian/launch/report/ancestry.hpp"
+#include "cambrian/launch/report/data/ancestry.hpp"
 
 namespace cambrian::launch {
 

@@ -19,7 +19,7 @@ std::vector<const Kin*> main_line_of(const Ancestry& ancestry, BirthId last) {
     std::vector<const Kin*> line;
     for (const Kin* kin = ancestry.find(last); kin != nullptr;) {
         line.push_back(kin);
-        const std::vector<BirthId> parents = ancestry.parents_of(*kin);
+        const KinParents parents = ancestry.parents_of(*kin);
         // A parent is older, whatever a log says.
         if (parents.empty() || parents.front() >= kin->id) break;
         kin = ancestry.find(parents.front());
@@ -55,9 +55,9 @@ std::set<BirthId> chosen_of(const Ancestry& ancestry, const Lineage& lineage,
     }
     for (const Kin* kin : important(main_line)) {
         chosen.insert(kin->id);
-        for (const BirthId parent : ancestry.parents_of(*kin))
-            if (parent != kin->id && ancestry.find(parent) != nullptr &&
-                ancestry.parents_of(*kin).front() != parent)
+        const KinParents parents = ancestry.parents_of(*kin);
+        for (const BirthId parent : parents)
+            if (parent != kin->id && ancestry.find(parent) != nullptr && parents.front() != parent)
                 chosen.insert(parent);
     }
     return chosen;
@@ -133,7 +133,7 @@ LineageLayout lineage_layout(const Ancestry& ancestry, const Lineage& lineage, B
             layout.descents.push_back(*first);
             lanes.wait(lane, first->ancestor);
         }
-        const std::vector<BirthId> parents = ancestry.parents_of(kin);
+        const KinParents parents = ancestry.parents_of(kin);
         for (std::size_t i = 1; i < parents.size(); ++i) {
             if (parents[i] >= kin.id || !chosen.contains(parents[i])) continue;
             layout.descents.push_back({kin.id, parents[i], false, 0});

@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "cambrian/launch/report/ancestry.hpp"
+#include "cambrian/launch/report/data/ancestry.hpp"
 
 namespace cambrian::launch {
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <iterator>
 
 #include "cambrian/engine/network/observe/summary.hpp"
@@ -13,7 +14,9 @@
 namespace cambrian::launch {
 namespace {
 
-constexpr std::size_t max_drawn = 400;  ///< Neurons; beyond it a picture shows nothing.
+// Beyond these a picture shows nothing.
+constexpr std::size_t max_drawn = 400;  ///< Neurons, inputs, slots and links each.
+constexpr std::size_t max_connections = 10'000;
 constexpr double column_width = 130.0;
 constexpr double row_height = 34.0;
 
@@ -140,8 +143,7 @@ std::string neurons_svg(const Neurons& layer, const std::vector<float>& weights,
 }
 
 /// Slots of the chain as boxes, links as arcs above them.
-std::string slots_svg(const Network& network) {
-    const NetworkSummary whole = summary(network);
+std::string slots_svg(const NetworkSummary& whole) {
     constexpr double box = 150.0;
     constexpr double gap = 30.0;
     const double base = 60.0 + 14.0 * static_cast<double>(whole.links.size());
@@ -190,14 +192,28 @@ std::string slots_svg(const Network& network) {
     return frame(std::max(at, 400.0), base + 90.0, text);
 }
 
+bool is_drawn(const Neurons& layer) {
+    return layer.neurons.size() <= max_drawn && layer.in <= static_cast<std::int64_t>(max_drawn) &&
+           layer.connections.size() <= max_connections;
+}
+
 }  // namespace
 
-std::string network_svg(const Network& network, const std::vector<float>& weights,
-                        const std::vector<std::string>& inputs,
-                        const std::vector<std::string>& outputs) {
+std::string network_html(const Network& network, const std::vector<float>& weights,
+                         const std::vector<std::string>& inputs,
+                         const std::vector<std::string>& outputs) {
     const Neurons* neurons = only_neurons(network);
-    if (neurons == nullptr || neurons->neurons.size() > max_drawn) return slots_svg(network);
-    return neurons_svg(*neurons, weights, inputs, outputs);
+    if (neurons != nullptr && is_drawn(*neurons))
+        return neurons_svg(*neurons, weights, inputs, outputs);
+    const NetworkSummary whole = summary(network);
+    std::string text;
+    if (neurons != nullptr)
+        text = fmt::format("<p>Too many to draw each: {} inputs, {} neurons, {} connections.</p>\n",
+                           neurons->in, neurons->neurons.size(), neurons->connections.size());
+    if (whole.layers.size() <= max_drawn && whole.links.size() <= max_drawn)
+        return text + slots_svg(whole);
+    return text + fmt::format("<p>Too many to draw each: {} layers, {} links.</p>\n",
+                              whole.layers.size(), whole.links.size());
 }
 
 }  // namespace cambrian::launch

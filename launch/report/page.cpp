@@ -4,18 +4,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/launch/report/chart.hpp"
+#include "cambrian/launch/report/data/run_set.hpp"
 #include "cambrian/launch/report/front.hpp"
 #include "cambrian/launch/report/heat_map.hpp"
 #include "cambrian/launch/report/lineage_drawing.hpp"
 #include "cambrian/launch/report/network_drawing.hpp"
 #include "cambrian/launch/report/run_charts.hpp"
 #include "cambrian/launch/report/scripts.hpp"
+#include "cambrian/launch/report/trials_chart.hpp"
 #include "cambrian/launch/show/structure_text.hpp"
 
 namespace cambrian::launch {
@@ -95,7 +96,16 @@ std::string ranks_table(const RunData& run) {
     return text;
 }
 
-std::string network_html(const RunData& run) {
+/// Of what is carried on the file tells the generation that chose it, the log when it was born.
+std::string origin_text(const distributed::NetworkFile& file, const Ancestry& ancestry) {
+    const Kin* born = ancestry.find(ancestry.origin_of(file.birth));
+    const std::string chosen = fmt::format("chosen in generation {}", file.generation);
+    if (born == nullptr) return chosen;
+    return fmt::format("born in generation {}{}", born->generation,
+                       born->generation == file.generation ? "" : ", " + chosen);
+}
+
+std::string best_network_html(const RunData& run, const Ancestry& ancestry) {
     if (!run.best) return "";
     const distributed::NetworkFile& file = *run.best;
     const Network network(file.genome.blueprint);
@@ -107,9 +117,9 @@ std::string network_html(const RunData& run) {
         for (std::size_t i = 0; i < file.preparation->outputs.size(); ++i)
             outputs.push_back(file.preparation->output_name(i));
     }
-    return fmt::format("<p>{}; fitness {:.6g}, born in generation {}.</p>\n{}<pre>{}</pre>\n",
-                       escaped(structure_line(network)), file.fitness, file.generation,
-                       network_svg(network, file.genome.weights, inputs, outputs),
+    return fmt::format("<p>{}; fitness {:.6g}, {}.</p>\n{}<pre>{}</pre>\n",
+                       escaped(structure_line(network)), file.fitness, origin_text(file, ancestry),
+                       network_html(network, file.genome.weights, inputs, outputs),
                        escaped(structure_table(network)));
 }
 
@@ -151,7 +161,7 @@ std::string fronts_html(const Findings& findings) {
 std::string single_run(const RunData& run, const Findings& findings) {
     std::string text =
         fitness_html(run) + losses_html(run, findings) + species_html(run) + counts_html(run);
-    text += section("The best network", network_html(run));
+    text += section("The best network", best_network_html(run, findings.ancestry));
     if (findings.replay) text += section("Its best episode", replay_html(*findings.replay));
     if (run.best)
         text += section("Where it comes from", lineage_html(findings.ancestry, run.best->birth));
@@ -179,13 +189,6 @@ std::string notes_html(const Findings& findings) {
 }
 
 }  // namespace
-
-const RunData& best_run(std::span<const RunData> runs) {
-    const auto fitness = [](const RunData& run) {
-        return run.best ? run.best->fitness : -std::numeric_limits<double>::infinity();
-    };
-    return *std::ranges::max_element(runs, {}, fitness);
-}
 
 std::string report_page(std::span<const RunData> runs, const Findings& findings,
                         std::uint64_t version) {

@@ -15,10 +15,14 @@
 namespace cambrian::launch {
 namespace {
 
+bool has_number(const std::vector<double>& values) {
+    return std::ranges::any_of(values, [](double value) { return std::isfinite(value); });
+}
+
 void add(Chart& chart, const RunData& run, const std::string& name, std::size_t colour,
          bool points = false) {
     const LoggedColumn* found = column(run, name);
-    if (found != nullptr && !found->value.empty())
+    if (found != nullptr && has_number(found->value))
         chart.lines.push_back({name, palette(colour), found->generation, found->value, points});
 }
 
@@ -47,7 +51,8 @@ std::vector<double> sorted_finite(const std::vector<double>& values) {
 /// as in a generation in which one network answers with huge numbers; says so as HTML. All of the
 /// other lines is drawn.
 /// @param chart of fitness.
-std::string cut_off(Chart& chart) {
+/// @param means of generations, which tell what is usual.
+std::string cut_off(Chart& chart, const std::vector<double>& means) {
     const auto may_go = [](const Line& line) {
         return line.name == "mean" || line.name == "worst";
     };
@@ -61,41 +66,22 @@ std::string cut_off(Chart& chart) {
     // A best that hardly moves says nothing of how far the mean may be: its size does.
     const double span = std::max({top - base, std::abs(top), std::abs(base)});
     if (!std::isfinite(span) || span == 0.0) return "";
-    for (const Line& line : chart.lines)
-        if (line.name == "mean")
-            if (const auto sorted = sorted_finite(line.y);
-                !sorted.empty() && top - evolve::quantile_of(sorted, 0.25) < 100.0 * span)
-                base = std::min(base, evolve::quantile_of(sorted, 0.25));
+    if (const auto sorted = sorted_finite(means);
+        !sorted.empty() && top - evolve::quantile_of(sorted, 0.25) < 100.0 * span)
+        base = std::min(base, evolve::quantile_of(sorted, 0.25));
     const double lowest = base - 4.0 * std::max(span, top - base);
-    std::size_t cut = 0;
+    bool cut = false;
     for (Line& line : chart.lines)
         if (may_go(line))
             for (double& y : line.y)
                 if (y < lowest) {
                     y = std::numeric_limits<double>::quiet_NaN();
-                    ++cut;
+                    cut = true;
                 }
-    std::erase_if(chart.lines, [](const Line& line) { return sorted_finite(line.y).empty(); });
-    return cut == 0 ? std::string()
-                    : fmt::format("<p>{} numbers below {} are not drawn.</p>\n", cut,
-                                  number_text(lowest, (top - lowest) / 10.0));
-}
-
-/// Gives the best fitness of each generation what its network has lost for its size: a price is no
-/// part of a loss. False where the log does not tell what it was.
-bool add_prices(const RunData& run, Line& best) {
-    for (const auto& [name, price] : run.prices) {
-        std::map<double, double> amounts;
-        if (const LoggedColumn* found = column(run, name))
-            for (std::size_t i = 0; i < found->value.size(); ++i)
-                amounts[found->generation[i]] = found->value[i];
-        for (std::size_t i = 0; i < best.x.size(); ++i) {
-            const auto amount = amounts.find(best.x[i]);
-            if (amount == amounts.end()) return false;
-            best.y[i] += price * amount->second;
-        }
-    }
-    return true;
+    std::erase_if(chart.lines, [](const Line& line) { return !has_number(line.y); });
+    return cut ? fmt::format("<p>Numbers below {} are not drawn.</p>\n",
+                             number_text(lowest, (top - lowest) / 10.0))
+               : std::string();
 }
 
 /// From the first to the last one.
@@ -133,22 +119,26 @@ bool keep(std::vector<Line>& lines, const Generations& kept) {
         line.x.resize(count);
         line.y.resize(count);
     }
-    std::erase_if(lines, [](const Line& line) { return line.x.empty(); });
+    std::erase_if(lines, [](const Line& line) { return !has_number(line.y); });
     return others;
 }
 
 std::string losses_chart(const RunData& run, const Findings& findings) {
     Chart chart{"Loss of the best network beside simple predictors", "generation"};
     add(chart, run, "best", 0);
+    // A price is no part of a loss.
+    const bool priced = !run.prices.empty() && run.unpriced.value.empty();
+    if (!chart.lines.empty() && !run.unpriced.value.empty()) {
+        chart.lines.front().x = run.unpriced.generation;
+        chart.lines.front().y = run.unpriced.value;
+    }
     add(chart, run, "validated", 1, true);
     if (run.status) add_last(chart, run, "tested", run.status->tested, 3);
     const Generations of_task = of_its_task(run);
     const bool others = keep(chart.lines, of_task);
     if (chart.lines.empty() || chart.lines.front().name != "best") return "";
-    Line best = chart.lines.front();
+    const Line& best = chart.lines.front();
     const std::vector<double> ends{best.x.front(), best.x.back()};
-    const bool priced = !add_prices(run, best);
-    if (!priced) chart.lines.front() = std::move(best);
     // Where the champion is judged: in the test, else in validation, else in training.
     const PhaseLosses& judged = findings.losses.back();
     std::size_t colour = 2;
@@ -212,7 +202,7 @@ std::string fitness_html(const RunData& run) {
     add(chart, run, "worst", 6);
     add(chart, run, "validated", 1, true);
     if (run.status) add_last(chart, run, "tested", run.status->tested, 3);
-    const std::string cut = cut_off(chart);
+    const std::string cut = cut_off(chart, run.sampled_mean.value);
     return svg(chart) + cut;
 }
 
@@ -235,8 +225,8 @@ std::string species_html(const RunData& run) {
     std::vector<Id> ids;
     for (const auto& [id, sum] : total) ids.push_back(id);
     std::ranges::stable_sort(ids, [&](auto a, auto b) { return total[a] > total[b]; });
-    const std::size_t others = ids.size() - std::min(ids.size(), max_species);
-    ids.resize(ids.size() - others);
+    const bool others = ids.size() > max_species;
+    if (others) ids.resize(max_species);
     std::ranges::sort(ids);
     std::vector<double> x;
     std::vector<Line> parts(ids.size() + 1);
@@ -258,8 +248,9 @@ std::string species_html(const RunData& run) {
                                 : fmt::format("species {}", ids[i].second);
     }
     parts.back().colour = "#777";
-    parts.back().name = fmt::format("{} smaller ones", others);
-    if (others == 0) parts.pop_back();
+    // Of long runs some are not known: nobody can say how many.
+    parts.back().name = "smaller ones";
+    if (!others) parts.pop_back();
     return svg(stacked("Individuals of each species", "generation", x, parts));
 }
 
@@ -275,52 +266,6 @@ std::string counts_html(const RunData& run) {
     chart_of("Weights of the best network", {"parameters"});
     chart_of("Multiplications of one evaluation of the best network", {"products"});
     chart_of("Bytes of the best network as stored", {"bytes"});
-    return text;
-}
-
-std::string trials_html(std::span<const RunData> runs) {
-    std::map<double, std::vector<double>> best;
-    for (const RunData& run : runs)
-        if (const LoggedColumn* found = column(run, "best"))
-            for (const double generation : found->generation) best[generation];
-    std::size_t count = 0;
-    std::size_t not_done = 0;
-    for (const RunData& run : runs) {
-        const LoggedColumn* found = column(run, "best");
-        if (found == nullptr || found->generation.empty()) continue;
-        ++count;
-        // One that is done stays where it came to; before its first best it has reached nothing.
-        const bool done = run.state == "done";
-        not_done += done ? 0U : 1U;
-        const auto end = done ? best.end() : best.upper_bound(found->generation.back());
-        std::size_t i = 0;
-        for (auto at = best.lower_bound(found->generation.front()); at != end; ++at) {
-            while (i + 1 < found->generation.size() && found->generation[i + 1] <= at->first) ++i;
-            at->second.push_back(found->value[i]);
-        }
-    }
-    Band all{"from the least to the largest", palette(6), {}, {}, {}};
-    Band half{"the middle half", palette(5), {}, {}, {}};
-    Line median{"median of the best", palette(0), {}, {}};
-    for (auto& [generation, values] : best) {
-        std::ranges::sort(values);
-        for (Band* band : {&all, &half}) band->x.push_back(generation);
-        all.low.push_back(values.front());
-        all.high.push_back(values.back());
-        half.low.push_back(evolve::quantile_of(values, 0.25));
-        half.high.push_back(evolve::quantile_of(values, 0.75));
-        median.x.push_back(generation);
-        median.y.push_back(evolve::quantile_of(values, 0.5));
-    }
-    std::string text =
-        svg({fmt::format("Best fitness of {} {}", count, count == 1 ? "run" : "runs"),
-             "generation",
-             {all, half},
-             {median}});
-    if (not_done > 0)
-        text += fmt::format(
-            "<p>Runs that are not done: {}. Each counts up to its last generation.</p>\n",
-            not_done);
     return text;
 }
 

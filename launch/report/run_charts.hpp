@@ -1,15 +1,14 @@
 #pragma once
 
-#include <span>
 #include <string>
 
+#include "cambrian/launch/report/data/run_data.hpp"
 #include "cambrian/launch/report/findings.hpp"
-#include "cambrian/launch/report/run_data.hpp"
 
 // What the tables of runs show over generations, as HTML; empty where they have nothing of it.
 namespace cambrian::launch {
 
-/// The finite numbers of a column; null where there is none.
+/// A column; null where there is none.
 [[nodiscard]] const LoggedColumn* column(const RunData& run, const std::string& name);
 
 /// Best, mean, worst and validated, and what best.cmb reached in the test.
@@ -21,8 +20,4 @@ namespace cambrian::launch {
 [[nodiscard]] std::string species_html(const RunData& run);
 /// Diversity, weights of the best and what else is counted.
 [[nodiscard]] std::string counts_html(const RunData& run);
-/// The best of several runs: median, quartiles and extremes. A run that is done keeps its last one;
-/// another counts up to there.
-[[nodiscard]] std::string trials_html(std::span<const RunData> runs);
-
 }  // namespace cambrian::launch

@@ -1,4 +1,4 @@
-#include "cambrian/launch/report/ancestry.hpp"
+#include "cambrian/launch/report/data/ancestry.hpp"
 
 #include <algorithm>
 #include <span>
@@ -26,8 +26,8 @@ BirthId Ancestry::origin_of(BirthId id) const {
     return kin == nullptr ? id : kin->origin;
 }
 
-std::vector<BirthId> Ancestry::parents_of(const Kin& kin) const {
-    std::vector<BirthId> parents;
+KinParents Ancestry::parents_of(const Kin& kin) const {
+    KinParents parents;
     for (const BirthId parent : std::span(kin.parents).first(kin.parent_count))
         parents.push_back(origin_of(parent));
     return parents;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -24,6 +25,22 @@ struct Kin {
     std::uint8_t parent_count = 0;
 };
 
+/// The births that made the genomes of the parents of one; in place, as lineages may have millions.
+class KinParents {
+  public:
+    void push_back(evolve::BirthId id) { ids_.at(count_++) = id; }
+    [[nodiscard]] bool empty() const { return count_ == 0; }
+    [[nodiscard]] std::size_t size() const { return count_; }
+    [[nodiscard]] evolve::BirthId front() const { return ids_.front(); }
+    [[nodiscard]] evolve::BirthId operator[](std::size_t index) const { return ids_.at(index); }
+    [[nodiscard]] const evolve::BirthId* begin() const { return ids_.data(); }
+    [[nodiscard]] const evolve::BirthId* end() const { return ids_.data() + count_; }
+
+  private:
+    std::array<evolve::BirthId, evolve::Parents::max_count> ids_{};
+    std::size_t count_ = 0;
+};
+
 /// Everybody in a log, by rising id.
 class Ancestry {
   public:
@@ -36,8 +53,7 @@ class Ancestry {
     [[nodiscard]] const Kin* find(evolve::BirthId id) const;
     /// The birth that made the genome of another one; that one where the log does not know it.
     [[nodiscard]] evolve::BirthId origin_of(evolve::BirthId id) const;
-    /// The births that made the genomes of its parents.
-    [[nodiscard]] std::vector<evolve::BirthId> parents_of(const Kin& kin) const;
+    [[nodiscard]] KinParents parents_of(const Kin& kin) const;
 
   private:
     std::vector<Kin> all_;

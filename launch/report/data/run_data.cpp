@@ -1,12 +1,10 @@
-#include "cambrian/launch/report/run_data.hpp"
+#include "cambrian/launch/report/data/run_data.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <string_view>
-#include <system_error>
+#include <utility>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/network/network_text.hpp"
@@ -14,66 +12,103 @@
 #include "cambrian/evolve/runs/run_lock.hpp"
 #include "cambrian/evolve/runs/run_log.hpp"
 #include "cambrian/launch/config/config_file.hpp"
-#include "cambrian/launch/trials/trial_set.hpp"
 
 namespace cambrian::launch {
 namespace {
 
 namespace fs = std::filesystem;
+using distributed::LogReader;
 using distributed::whole_number;
 
+/// Generations of which the sizes of species are kept; even, as every second one goes.
+constexpr std::size_t max_species_generations = 2048;
+
+/// Those that tell of the best network, which there is none of where nobody is valid.
+bool is_of_best(const std::string& column) {
+    return column == "parameters" || column == "bytes" || column == "products";
+}
+
 void read_generations(RunData& run) {
-    const fs::path path = run.directory / "generations.csv";
-    const distributed::RunLog log = distributed::read_run_log(path);
-    const std::vector<double>& generations = distributed::generations_of(log, path);
-    for (const auto& [name, values] : log) {
-        if (name == "generation") continue;
-        LoggedColumn& column = run.columns[name];
-        for (std::size_t i = 0; i < values.size(); ++i) {
-            if (!std::isfinite(values[i])) continue;
-            column.generation.push_back(generations[i]);
-            column.value.push_back(values[i]);
+    LogReader log(run.directory / "generations.csv");
+    const std::size_t generation_at = log.at("generation");
+    const std::optional<std::size_t> best_at = log.find("best");
+    std::vector<std::pair<std::size_t, double>> prices;
+    for (const auto& [name, price] : run.prices)
+        if (const auto at = log.find(name)) prices.emplace_back(*at, price);
+    const bool unpriced = best_at && !prices.empty() && prices.size() == run.prices.size();
+    std::vector<ColumnThinner> columns(log.columns().size());
+    ColumnThinner best;
+    while (const auto row = log.next()) {
+        const double generation = log.generation();
+        const bool nobody = best_at && !std::isfinite((*row)[*best_at]);
+        for (std::size_t i = 0; i < columns.size(); ++i) {
+            // Not every generation is validated: where one is not, nothing is missing.
+            if (log.columns()[i] == "validated" && !std::isfinite((*row)[i])) continue;
+            const bool none = nobody && is_of_best(log.columns()[i]);
+            columns[i].add(generation, none ? std::nan("") : (*row)[i]);
         }
+        if (!unpriced) continue;
+        double value = (*row)[*best_at];
+        for (const auto& [at, price] : prices) value += price * (*row)[at];
+        best.add(generation, value);
     }
+    for (std::size_t i = 0; i < columns.size(); ++i)
+        if (i != generation_at) run.columns[log.columns()[i]] = columns[i].column();
+    if (best_at) run.sampled_best = columns[*best_at].sample();
+    if (const auto mean_at = log.find("mean")) run.sampled_mean = columns[*mean_at].sample();
+    run.unpriced = best.column();
 }
 
 void read_timings(RunData& run) {
     const fs::path path = run.directory / "timings.csv";
     if (!fs::exists(path)) return;
-    const distributed::RunLog log = distributed::read_run_log(path);
-    const auto ranks = log.find("rank");
-    if (ranks == log.end()) return;
-    const auto generations = log.find("generation");
-    const auto evaluations = log.find("evaluate");
-    if (generations != log.end() && evaluations != log.end())
-        for (std::size_t i = 0; i < ranks->second.size(); ++i) {
-            LoggedColumn& column = run.evaluation_by_rank[whole_number(ranks->second[i], path)];
-            if (!std::isfinite(evaluations->second[i])) continue;
-            column.generation.push_back(
-                static_cast<double>(whole_number(generations->second[i], path)));
-            column.value.push_back(evaluations->second[i]);
-        }
+    LogReader log(path);
+    const auto rank_at = log.find("rank");
+    if (!rank_at) return;
+    const auto generation_at = log.find("generation");
+    const auto evaluate_at = log.find("evaluate");
+    std::vector<std::pair<const char*, std::size_t>> summed;
     for (const char* name : {"evaluate", "vary", "wait", "communicate"})
-        if (const auto seconds = log.find(name); seconds != log.end())
-            for (std::size_t i = 0; i < seconds->second.size(); ++i)
-                run.seconds_by_rank[whole_number(ranks->second[i], path)][name] +=
-                    seconds->second[i];
+        if (const auto at = log.find(name)) summed.emplace_back(name, *at);
+    while (const auto row = log.next()) {
+        const std::int64_t rank = whole_number((*row)[*rank_at], path);
+        if (generation_at && evaluate_at) {
+            const auto generation = static_cast<double>(whole_number((*row)[*generation_at], path));
+            MeanColumn& column = run.evaluation_by_rank[rank];
+            const double seconds = (*row)[*evaluate_at];
+            if (std::isfinite(seconds)) column.add(generation, seconds);
+        }
+        for (const auto& [name, at] : summed) run.seconds_by_rank[rank][name] += (*row)[at];
+    }
 }
 
 void read_species(RunData& run) {
     const fs::path path = run.directory / "species.csv";
     if (!fs::exists(path)) return;
-    const distributed::RunLog log = distributed::read_run_log(path);
-    const auto generations = log.find("generation");
-    const auto ids = log.find("id");
-    const auto sizes = log.find("size");
-    if (generations == log.end() || ids == log.end() || sizes == log.end()) return;
-    const auto islands = log.find("island");
-    for (std::size_t i = 0; i < ids->second.size(); ++i) {
-        const std::int64_t island =
-            islands == log.end() ? 0 : whole_number(islands->second[i], path);
-        run.species[whole_number(generations->second[i], path)]
-                   [{island, whole_number(ids->second[i], path)}] += sizes->second[i];
+    LogReader log(path);
+    const auto generation_at = log.find("generation");
+    const auto id_at = log.find("id");
+    const auto size_at = log.find("size");
+    if (!generation_at || !id_at || !size_at) return;
+    const auto island_at = log.find("island");
+    std::optional<std::int64_t> last;
+    std::size_t seen = 0;
+    std::size_t stride = 1;
+    bool kept = false;
+    while (const auto row = log.next()) {
+        const std::int64_t generation = whole_number((*row)[*generation_at], path);
+        if (generation != last) {
+            last = generation;
+            kept = seen++ % stride == 0;
+            if (kept && run.species.size() == max_species_generations) {
+                bool second = true;
+                std::erase_if(run.species, [&](const auto&) { return (second = !second); });
+                stride *= 2;
+            }
+        }
+        if (!kept) continue;
+        const std::int64_t island = island_at ? whole_number((*row)[*island_at], path) : 0;
+        run.species[generation][{island, whole_number((*row)[*id_at], path)}] += (*row)[*size_at];
     }
 }
 
@@ -129,34 +164,6 @@ RunData read_run(const fs::path& directory) {
     if (fs::exists(directory / "best.cmb"))
         run.best = distributed::read_network(directory / "best.cmb");
     return run;
-}
-
-std::vector<fs::path> runs_in(const fs::path& path) {
-    if (fs::exists(path / "generations.csv")) return {path};
-    // Beside trials lie damaged ones that were set aside.
-    const bool trials = holds_trials(path);
-    std::vector<fs::path> runs;
-    std::error_code unreadable;  // Another's folder, or a link that leads nowhere.
-    if (fs::is_directory(path))
-        for (const auto& entry : fs::directory_iterator(path))
-            if (fs::exists(entry.path() / "generations.csv", unreadable) &&
-                (!trials || is_folder_of_trial(entry.path().filename().string())))
-                runs.push_back(entry.path());
-    if (runs.empty())
-        throw InputError(
-            fs::exists(path / "epochs.csv")
-                ? fmt::format("{} is the directory of a training (reports are of evolutions and "
-                              "trials) see its epochs.csv, or name another directory",
-                              path.string())
-                : fmt::format("there is no run in {} (no generations.csv is there or one folder "
-                              "below) name the directory of an evolution, or of trials",
-                              path.string()));
-    std::ranges::sort(runs, [](const fs::path& a, const fs::path& b) {
-        const std::string left = a.filename();
-        const std::string right = b.filename();
-        return std::pair(left.size(), left) < std::pair(right.size(), right);
-    });
-    return runs;
 }
 
 }  // namespace cambrian::launch

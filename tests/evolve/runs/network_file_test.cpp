@@ -72,6 +72,16 @@ TEST(NetworkFile, MetadataMayBeAsLongAsANetworkNeeds) {
     EXPECT_EQ(from_safetensors(content, std::nullopt, "file"), file);
 }
 
+TEST(NetworkFile, AnIdentityMayBeAsLongAsAConfig) {
+    NetworkFile file = prepared_network();
+    const std::string note(std::size_t{33} << 20U, 'a');
+    file.identity_json = R"({"note":")" + note + R"(","run":{"seed":5},"task":{"type":"dataset"}})";
+    const NetworkFile read = decode_network(encode(file), "long.cmb");
+    EXPECT_TRUE(read.identity_json == file.identity_json);
+    EXPECT_EQ(identity_of(read).at("note").get_ref<const std::string&>().size(), note.size());
+    EXPECT_TRUE(identity_of(NetworkFile()).is_null());
+}
+
 TEST(NetworkFile, DescribesItsTensorsInTheOrderOfItsWeights) {
     RandomStream rng(random_key(3, "test"), 0);
     NetworkFile file;

@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cambrian/engine/network/blueprint.hpp"
 #include "cambrian/launch/report/chart.hpp"
 #include "cambrian/launch/report/front.hpp"
 #include "cambrian/launch/report/heat_map.hpp"
+#include "cambrian/launch/report/network_drawing.hpp"
 #include "cambrian/launch/report/replay.hpp"
 
 namespace cambrian::launch {
@@ -56,12 +58,10 @@ TEST(Scatter, DrawsAllMarksThatLieApart) {
 }
 
 TEST(HeatMap, AveragesWhatSharesACell) {
-    std::map<std::int64_t, LoggedColumn> rows;
+    std::map<std::int64_t, MeanColumn> rows;
     for (int rank = 0; rank < 100; ++rank)
-        for (int generation = 0; generation < 1000; ++generation) {
-            rows[rank].generation.push_back(generation);
-            rows[rank].value.push_back(rank == 7 ? 2.0 : 1.0);
-        }
+        for (int generation = 0; generation < 1000; ++generation)
+            rows[rank].add(generation, rank == 7 ? 2.0 : 1.0);
     const std::string html = heat_map_html("Time", "rank", rows);
     EXPECT_THAT(html, HasSubstr(">rank 0</text>"));
     EXPECT_THAT(html, HasSubstr("from 1<"));
@@ -70,8 +70,30 @@ TEST(HeatMap, AveragesWhatSharesACell) {
     EXPECT_EQ(count_of(html, "<path"), 2U);
     const std::string dark = html.substr(html.rfind("<path"));
     EXPECT_EQ(count_of(dark, "M"), 1U) << "neighbours of one shade are one piece";
-    EXPECT_EQ(heat_map_html("Time", "rank", {{0, {{3}, {1}}}}), "");
+    rows.clear();
+    rows[0].add(3, 1);
+    EXPECT_EQ(heat_map_html("Time", "rank", rows), "");
     EXPECT_EQ(heat_map_html("Time", "rank", {}), "");
+}
+
+std::string drawn(const nlohmann::json& layers, std::int64_t inputs, std::int64_t outputs) {
+    const Network network(blueprint_from_json({{"layers", layers}}, inputs, outputs));
+    return network_html(network, {}, {}, {});
+}
+
+TEST(NetworkDrawing, CountsWhatIsTooManyToDraw) {
+    const nlohmann::json neurons = nlohmann::json::array({{{"type", "neurons"}}});
+    EXPECT_EQ(count_of(drawn(neurons, 3, 2), "<circle"), 5U);
+    const std::string wide = drawn(neurons, 500, 2);
+    EXPECT_THAT(wide, HasSubstr("<p>Too many to draw each: 500 inputs, 2 neurons, 1000 "
+                                "connections.</p>"));
+    EXPECT_THAT(wide, HasSubstr("class='box'"));
+    const std::string dense = drawn(neurons, 150, 100);
+    EXPECT_THAT(dense, HasSubstr("15000 connections"));
+    EXPECT_LT(dense.size(), 5000U);
+    nlohmann::json deep = nlohmann::json::array();
+    for (int i = 0; i < 500; ++i) deep.push_back({{"type", "dense"}, {"out", 1}});
+    EXPECT_EQ(drawn(deep, 1, 1), "<p>Too many to draw each: 500 layers, 0 links.</p>\n");
 }
 
 Picture picture_of(double x, const std::string& text = "") {

@@ -11,9 +11,11 @@
 #include <gtest/gtest.h>
 
 #include "cambrian/engine/core/simd/lanes.hpp"
+#include "cambrian/evolve/runs/individual_log.hpp"
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/launch/commands/checkpoint_members.hpp"
 #include "cambrian/launch/commands/runs/report_findings.hpp"
+#include "cambrian/launch/report/page.hpp"
 #include "cambrian/launch/report/run_charts.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
@@ -109,6 +111,35 @@ TEST(Findings, SayWhereTheLogDoesNotTellOfTheBest) {
     best.birth = 1'000'000;
     distributed::write_network(place / "best.cmb", best);
     EXPECT_THAT(findings_of(support.context, read_run(place)).notes, Contains(note));
+}
+
+TEST(BestNetwork, IsToldWithTheGenerationInWhichItWasBorn) {
+    const TemporaryDirectory directory;
+    ASSERT_EQ(run({"evolve", test::write_xor(directory), "-q"}).code, 0);
+    RunData carried = read_run(directory.file("run-xor"));
+    carried.best->generation = 7;
+    carried.best->birth = 70;
+    std::string log;
+    for (const std::uint64_t generation : {0U, 2U, 7U}) {
+        distributed::IndividualBlock block;
+        block.generation = generation;
+        if (generation > 0)
+            block.individuals.push_back(
+                {.id = 10 * generation,
+                 .recipe = generation == 2 ? evolve::Recipe::sample : evolve::Recipe::carry,
+                 .origin = 20});
+        const std::vector<std::byte> bytes = encode(block);
+        log.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
+    Findings findings;
+    const auto told = [&] { return report_page(std::vector{carried}, findings); };
+    EXPECT_THAT(told(), HasSubstr(", chosen in generation 7.</p>"));
+    EXPECT_THAT(told(), Not(HasSubstr("born in generation")));
+    findings.ancestry = Ancestry(directory.write("log.cmb", log));
+    EXPECT_THAT(told(), HasSubstr(", born in generation 2, chosen in generation 7.</p>"));
+    carried.best->generation = 2;
+    carried.best->birth = 20;
+    EXPECT_THAT(told(), HasSubstr(", born in generation 2.</p>"));
 }
 
 TEST(LossesChart, LeavesOutGenerationsOfAnotherTask) {

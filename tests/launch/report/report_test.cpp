@@ -288,6 +288,7 @@ RunData saturated() {
             run.columns[name].generation.push_back(i);
             run.columns[name].value.push_back(value);
         }
+    run.sampled_mean = run.columns["mean"];
     return run;
 }
 
@@ -310,7 +311,7 @@ TEST(FitnessChart, CutsHugeMeansButNeverTheBest) {
     run.columns["best"].value[0] = -40.0;
     run.columns["validated"] = {{0.0, 59.0}, {-50.0, 1.0}};
     const std::string text = fitness_html(run);
-    EXPECT_THAT(text, HasSubstr("<p>2 numbers below -254 are not drawn.</p>"));
+    EXPECT_THAT(text, HasSubstr("<p>Numbers below -254 are not drawn.</p>"));
     EXPECT_THAT(text, HasSubstr(">-40</text>"));
     EXPECT_EQ(times_in(text, "<circle"), 2U);
 }
@@ -324,8 +325,7 @@ TEST(LossesChart, HasThePriceOfNothing) {
     RunData priced = run;
     priced.prices = {{"bytes", 0.5}, {"products", 0.25}};
     EXPECT_THAT(losses_html(priced, findings), HasSubstr("has the price of its bytes"));
-    priced.columns["bytes"] = {{0, 1, 2, 3}, {8, 0, 8, 4}};
-    priced.columns["products"] = {{0, 1, 2, 3}, {4, 0, 4, 2}};
+    priced.unpriced = priced.columns["best"];
     priced.columns["best"].value = {-14.0, -10.0, -4.5};
     EXPECT_EQ(losses_html(priced, findings), plain);
 }
@@ -365,6 +365,19 @@ TEST(Chart, HasGapsWhereNumbersAreMissing) {
     const std::string path = text.substr(text.rfind("<path d='M"));
     EXPECT_EQ(std::count(path.begin(), path.begin() + 60, 'M'), 2);
     EXPECT_EQ(svg({"empty", "x", {}, {{"y", "#000", {0}, {std::nan("")}}}}), "");
+}
+
+TEST(Chart, MarksAPointBetweenTwoGaps) {
+    const double none = std::nan("");
+    const std::string text =
+        svg({"lone", "x", {}, {{"y", "#000", {0, 1, 2, 3, 4, 5}, {1, none, 2, none, 3, 4}}}});
+    EXPECT_EQ(times_in(text, "<circle"), 2U);
+    const std::string path = text.substr(text.rfind("<path d='M"));
+    EXPECT_EQ(std::count(path.begin(), path.begin() + 60, 'M'), 1);
+    // Nor is there an empty path where all are alone.
+    const std::string alone = svg({"lone", "x", {}, {{"y", "#000", {0, 1, 2}, {1, none, 2}}}});
+    EXPECT_EQ(times_in(alone, "<circle"), 2U);
+    EXPECT_THAT(alone, Not(HasSubstr("<path d=''")));
 }
 
 TEST(Chart, ThinsLongLinesAndKeepsTheirExtremes) {

@@ -6,8 +6,8 @@
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/evolve/runs/run_lock.hpp"
 #include "cambrian/evolve/runs/run_status.hpp"
-#include "cambrian/launch/report/run_charts.hpp"
-#include "cambrian/launch/report/run_data.hpp"
+#include "cambrian/launch/report/data/run_set.hpp"
+#include "cambrian/launch/report/trials_chart.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
 namespace cambrian::launch {
@@ -43,7 +43,7 @@ TEST(TrialsReport, HasNoRunsThatWereSetAside) {
 RunData done_run(LoggedColumn best) {
     RunData run;
     run.state = "done";
-    run.columns["best"] = std::move(best);
+    run.sampled_best = std::move(best);
     return run;
 }
 
@@ -118,6 +118,52 @@ TEST(TrialsReport, TellsTheBestOfARunThatWasKilledFromItsFile) {
     EXPECT_THAT(row_with("done", 0), HasSubstr("<td>1.25</td><td>0.75</td>"));
     // One that failed told its best, and left no newer network.
     EXPECT_THAT(row_with("failed", 100000), HasSubstr("<td>1.25</td><td>0.75</td>"));
+}
+
+RunData judged_run(double fitness, std::optional<double> validated) {
+    RunData run;
+    run.best.emplace().fitness = fitness;
+    run.best->validated = validated;
+    return run;
+}
+
+TEST(TrialsReport, TheBestRunIsTheOneWhoseChampionARunWouldChoose) {
+    const auto best = [](const std::vector<RunData>& runs) {
+        return &best_run(runs) - runs.data();
+    };
+    EXPECT_EQ(best({judged_run(3, {}), judged_run(9, {}), judged_run(9, {})}), 1);
+    EXPECT_EQ(best({judged_run(9, 1.0), judged_run(3, 2.0), judged_run(99, {})}), 1);
+    EXPECT_EQ(best({RunData{}, judged_run(-5, {})}), 1);
+    RunData solved = judged_run(1, 0.5);
+    solved.status.emplace().solved = true;
+    EXPECT_EQ(best({judged_run(9, 1.0), solved}), 1);
+}
+
+TEST(TrialsReport, KeepsTheWholeOfTheBestRunAlone) {
+    const TemporaryDirectory directory;
+    ASSERT_EQ(run({"trials", test::write_xor(directory), "--runs", "3", "-q", "--directory",
+                   directory.file("set")})
+                  .code,
+              0);
+    const std::vector<fs::path> places = runs_in(directory.path() / "set");
+    const std::vector<RunData> runs = read_runs(places);
+    ASSERT_EQ(runs.size(), 3U);
+    const RunData& best = best_run(runs);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        const RunData& one = runs[i];
+        const bool whole = &one == &best;
+        EXPECT_EQ(one.columns.size() > 1, whole);
+        EXPECT_EQ(one.sampled_mean.value.empty(), !whole);
+        EXPECT_EQ(one.seconds_by_rank.empty(), !whole);
+        EXPECT_EQ(one.best->genome.weights.empty(), !whole);
+        EXPECT_EQ(one.config.empty(), !whole);
+        const RunData read = read_run(places[i]);
+        EXPECT_EQ(one.sampled_best.value, read.sampled_best.value);
+        EXPECT_EQ(one.sampled_best.value, read.columns.at("best").value);
+        EXPECT_EQ(one.columns.at("evaluations").value.back(),
+                  read.columns.at("evaluations").value.back());
+        EXPECT_EQ(one.best->fitness, read.best->fitness);
+    }
 }
 
 TEST(TrialsReport, RefusesGenerationsThatDoNotRise) {
