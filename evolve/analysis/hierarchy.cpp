@@ -135,9 +135,9 @@ std::vector<std::uint32_t> groups_after(std::span<const Merge> merges, std::size
     return group;
 }
 
-/// A name as Newick takes it: in single quotes where it has letters with a meaning.
+/// A name as Newick takes it: in single quotes where it has letters with a meaning; '_' is a blank.
 std::string newick_name(const std::string& name) {
-    if (!name.empty() && name.find_first_of(" \t\n()[]':;,") == std::string::npos) return name;
+    if (!name.empty() && name.find_first_of(" \t\n()[]':;,_") == std::string::npos) return name;
     std::string text = "'";
     for (const char letter : name) text += letter == '\'' ? "''" : std::string(1, letter);
     return text + "'";

@@ -1,7 +1,6 @@
 #include "cambrian/evolve/evaluation/backend_children.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
@@ -46,22 +45,30 @@ BackendChildren::Made BackendChildren::make(std::span<const ResolvedBirth> birth
                                             std::span<Individual* const> children,
                                             std::span<std::uint32_t> retries) {
     CAMBRIAN_EXPECT(births.size() == children.size() && retries.size() == children.size());
-    if (!plan(births)) return Made::too_small;
-    bool written = false;
-    try {
-        written = write(births, children);
-    } catch (const OutOfMemoryError&) {
-        // As where there are no rows.
+    Made made{.births = plan(births), .short_of_memory = false};
+    if (made.births.empty()) return made;
+    std::vector<ResolvedBirth> own_births;
+    std::vector<Individual*> own;
+    for (const std::size_t i : made.births) {
+        std::swap(plans_[own.size()], plans_[i]);
+        own_births.push_back(births[i]);
+        own.push_back(children[i]);
     }
-    for (std::size_t i = 0; written && i < children.size(); ++i) {
-        children[i]->structure = std::move(plans_[i].structure);
-        children[i]->weights.clear();
-        children[i]->row = std::move(taken_[i]);
-        retries[i] = plans_[i].retries;
+    try {
+        made.short_of_memory = !write(own_births, own);
+    } catch (const OutOfMemoryError&) {
+        made.short_of_memory = true;  // As where there are no rows.
+    }
+    if (made.short_of_memory) made.births.clear();
+    for (std::size_t i = 0; i < made.births.size(); ++i) {
+        own[i]->structure = std::move(plans_[i].structure);
+        own[i]->weights.clear();
+        own[i]->row = std::move(taken_[i]);
+        retries[made.births[i]] = plans_[i].retries;
     }
     taken_.clear();
     uploaded_.clear();
-    return written ? Made::all : Made::out_of_memory;
+    return made;
 }
 
 bool BackendChildren::write(std::span<const ResolvedBirth> births,
@@ -78,28 +85,35 @@ bool BackendChildren::write(std::span<const ResolvedBirth> births,
     return true;
 }
 
-bool BackendChildren::plan(std::span<const ResolvedBirth> births) {
-    const auto small = [&](const ResolvedBirth& birth) {
-        return birth.birth.parents.empty() ? !founders_lie_here_
-                                           : !lies_here(*birth.parents[0]->structure);
-    };
-    if (births.empty() || std::ranges::any_of(births, small)) return false;
+bool BackendChildren::plan(const ResolvedBirth& birth, ChildPlan& plan) const {
+    const std::size_t count = birth.birth.parents.size();
+    if (count == 0 ? !founders_lie_here_ : !lies_here(*birth.parents[0]->structure)) return false;
+    std::array<const SharedStructure*, Parents::max_count> structures{};
+    for (std::size_t p = 0; p < count; ++p) structures.at(p) = &birth.parents.at(p)->structure;
+    variation_.plan(birth.birth, std::span(structures).first(count), plan);
+    return lies_here(*plan.structure) && !plan.needs_host();
+}
+
+std::vector<std::size_t> BackendChildren::plan(std::span<const ResolvedBirth> births) {
     if (plans_.size() < births.size()) plans_.resize(births.size());
-    std::atomic<bool> all_large = true;
-    const std::size_t blocks = (births.size() + births_at_once - 1) / births_at_once;
-    backend_.threads().for_each(static_cast<std::int64_t>(blocks), [&](std::int64_t block, int) {
-        const std::size_t first = static_cast<std::size_t>(block) * births_at_once;
+    std::vector<char> here(births.size());
+    const auto plan_block = [&](std::size_t block) {
+        const std::size_t first = block * births_at_once;
         const std::size_t end = std::min(first + births_at_once, births.size());
-        for (std::size_t i = first; i < end && all_large; ++i) {
-            std::array<const SharedStructure*, Parents::max_count> structures{};
-            const std::size_t count = births[i].birth.parents.size();
-            for (std::size_t p = 0; p < count; ++p)
-                structures.at(p) = &births[i].parents.at(p)->structure;
-            variation_.plan(births[i].birth, std::span(structures).first(count), plans_[i]);
-            if (!lies_here(*plans_[i].structure) || plans_[i].needs_host()) all_large = false;
-        }
-    });
-    return all_large;
+        for (std::size_t i = first; i < end; ++i) here[i] = plan(births[i], plans_[i]) ? 1 : 0;
+    };
+    // Births of one population are much alike: where none of some is made here, the others would be
+    // planned twice.
+    if (!births.empty()) plan_block(0);
+    if (std::ranges::find(here, 1) == here.end()) return {};
+    const std::size_t blocks = (births.size() + births_at_once - 1) / births_at_once;
+    backend_.threads().for_each(
+        static_cast<std::int64_t>(blocks - 1),
+        [&](std::int64_t block, int) { plan_block(static_cast<std::size_t>(block) + 1); });
+    std::vector<std::size_t> result;
+    for (std::size_t i = 0; i < here.size(); ++i)
+        if (here[i] != 0) result.push_back(i);
+    return result;
 }
 
 bool BackendChildren::take_rows(std::span<const ResolvedBirth> births,

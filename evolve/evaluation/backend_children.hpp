@@ -31,8 +31,10 @@ class BackendChildren {
         Birth birth;
         std::array<const Individual*, Parents::max_count> parents{};
     };
-    /// `all`, or none, and then they are to be made on the host.
-    enum class Made { all, too_small, out_of_memory };
+    struct Made {
+        std::vector<std::size_t> births;  ///< By number, in order; others are the host's to make.
+        bool short_of_memory = false;     ///< So that there is none.
+    };
     /// @param retries Offspring::retries of each.
     [[nodiscard]] Made make(std::span<const ResolvedBirth> births,
                             std::span<Individual* const> children,
@@ -43,7 +45,9 @@ class BackendChildren {
     void trim() { rows_.trim(); }
 
   private:
-    [[nodiscard]] bool plan(std::span<const ResolvedBirth> births);
+    /// Plans births; → those whose children lie here and can be made here.
+    [[nodiscard]] std::vector<std::size_t> plan(std::span<const ResolvedBirth> births);
+    [[nodiscard]] bool plan(const ResolvedBirth& birth, ChildPlan& plan) const;
     /// The network that a founder comes from where there is no parent; null: none.
     [[nodiscard]] const Individual* first_parent(const ResolvedBirth& birth) const;
     /// Rows for the children, and for parents that have none.

@@ -120,8 +120,9 @@ Graph lesson_body(const Network& network, const LearningSettings& settings, cons
         clip_norm(std::array{concat(gradient(mean, parts), 0) * masks.learns}, settings.clip_norm);
     const StepScalars scalars{.learning_rate = constant(graph, settings.learning_rate),
                               .step = inputs.back() + 1.0};
-    const UpdatedParameter next =
+    UpdatedParameter next =
         update(settings.optimizer, scalars, weights, clipped.gradients[0], moments, masks.decays);
+    next.value = training_graphs::kept_positive(network, weights, next.value);
     const UpdatedParameter after = select(clipped.finite, next, {weights, moments});
     graph.output(after.value);
     for (const Var moment : after.moments) graph.output(moment);

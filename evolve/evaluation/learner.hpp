@@ -49,7 +49,7 @@ struct LearningSettings {
         Field{"batch", &LearningSettings::batch, FieldRange{1.0, 1e9},
               "Rows of a step, drawn anew for each step and generation, the same for all; all rows "
               "where there are no more."},
-        Field{"learning_rate", &LearningSettings::learning_rate, positive,
+        Field{"learning_rate", &LearningSettings::learning_rate, representable,
               "Length of a step, whose moments begin at zero."},
     };
 };

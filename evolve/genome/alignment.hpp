@@ -20,9 +20,9 @@ struct WeightedGenes {
 /// The order of each group of units is the one with the largest sum of cosines, over the layers and
 /// links that make and read the units, between both networks, so that each counts alike, however
 /// large its weights: exact for one group while the others stay (Hungarian method), and groups take
-/// turns until none changes (Ainsworth and others, "Git Re-Basin", 2023). How units of a recurrent
-/// layer read each other follows their order and has no say in it. An order that is no better than
-/// the one there is changes nothing. The same bits on every machine.
+/// turns until none changes, eight at most (Ainsworth and others, "Git Re-Basin", 2023). How units
+/// of a recurrent layer read each other follows their order and has no say in it. An order that is
+/// no better than the one there is changes nothing. The same bits on every machine.
 [[nodiscard]] std::vector<float> aligned_weights(const WeightedGenes& a, const WeightedGenes& b);
 /// The same as a genome.
 [[nodiscard]] Genome aligned(const Genome& a, const Genome& b);

@@ -39,7 +39,8 @@ void count_unmatched(const HistoricalGene& gene, const History& other, GeneCount
     ++(gene.born > other.last_born ? counts.excess : counts.disjoint);
 }
 
-/// Calls matched(gene of a, gene of b) in ascending ids; counts the rest, too.
+/// Calls matched(gene of a, gene of b) in ascending ids; counts the rest, too. A gene that both
+/// have in forms that cannot be compared is one of the rest, once.
 template <class Matched>
 GeneCounts for_each_match(const History& a, const History& b, Matched matched) {
     GeneCounts counts;
@@ -47,8 +48,14 @@ GeneCounts for_each_match(const History& a, const History& b, Matched matched) {
     auto right = b.genes.begin();
     while (left != a.genes.end() && right != b.genes.end()) {
         if (left->id == right->id) {
-            ++counts.matching;
-            matched(*left++, *right++);
+            if (left->form == right->form) {
+                ++counts.matching;
+                matched(*left, *right);
+            } else {
+                ++counts.disjoint;
+            }
+            ++left;
+            ++right;
         } else if (left->id < right->id) {
             count_unmatched(*left++, b, counts);
         } else {
@@ -70,9 +77,8 @@ double distance(const Compared& a, const Compared& b, const DistanceSettings& se
     DifferenceSum difference;
     const GeneCounts counts = for_each_match(
         a.history, b.history, [&](const HistoricalGene& left, const HistoricalGene& right) {
-            if (left.form == right.form)
-                difference.add(a.weights.data() + left.offset, b.weights.data() + right.offset,
-                               left.count);
+            difference.add(a.weights.data() + left.offset, b.weights.data() + right.offset,
+                           left.count);
         });
     const std::size_t larger = std::max(a.history.genes.size(), b.history.genes.size());
     const double n = larger < settings.small_genome ? 1.0 : static_cast<double>(larger);

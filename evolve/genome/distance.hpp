@@ -10,10 +10,11 @@
 namespace cambrian::evolve {
 
 /// Weights of the compatibility distance of NEAT (Stanley and Miikkulainen 2002),
-/// excess · E/N + disjoint · D/N + weight · W̄. Genes match by historical id. E counts those that
-/// only one genome has and that are younger than all of the other; D the rest that only one has.
-/// N is the number of genes of the larger genome, and 1 where that is below `small_genome`. W̄ is
-/// the mean absolute difference over all weights of matching genes of equal form.
+/// excess · E/N + disjoint · D/N + weight · W̄. Genes match by historical id, where their weights
+/// mean the same (HistoricalGene::form). E counts those that only one genome has and that are
+/// younger than all of the other; D the rest that only one has, and those that both have in
+/// different forms. N is the number of genes of the larger genome, and 1 where that is below
+/// `small_genome`. W̄ is the mean absolute difference over all weights of matching genes.
 struct DistanceSettings {
     double excess = 1.0;
     double disjoint = 1.0;
@@ -27,7 +28,8 @@ struct DistanceSettings {
               "What a gene counts that only one of two genomes has and that is younger than all "
               "of the other."},
         Field{"disjoint", &DistanceSettings::disjoint, FieldRange{0.0, 1e6},
-              "What any other gene counts that only one of two genomes has."},
+              "What any other gene counts that only one of two genomes has, or that both have with "
+              "weights of other shapes or wiring."},
         Field{"weight", &DistanceSettings::weight, FieldRange{0.0, 1e6},
               "What the mean absolute difference of matching weights counts."},
         Field{"small_genome", &DistanceSettings::small_genome, FieldRange{0.0, 1e9},
@@ -42,11 +44,11 @@ struct Compared {
     std::span<const float> weights;
 };
 
-/// How many genes of two genomes match, and how many only one of them has.
+/// How many genes of two genomes match, and how many do not; each gene counts once.
 struct GeneCounts {
     std::int64_t matching = 0;
-    std::int64_t disjoint = 0;
-    std::int64_t excess = 0;  ///< Younger than all of the other genome.
+    std::int64_t disjoint = 0;  ///< Of one genome, or of both in different forms.
+    std::int64_t excess = 0;    ///< Younger than all of the other genome.
 };
 [[nodiscard]] GeneCounts count_genes(const History& a, const History& b);
 

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "cambrian/engine/core/contract.hpp"
+#include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/engine/network/network_check.hpp"
 #include "cambrian/engine/network/structure_words.hpp"
 
@@ -34,6 +35,15 @@ const AnyLayer& layer_at(const Blueprint& blueprint, int slot) {
     }
     CAMBRIAN_EXPECT(index < blueprint.slots.size() && blueprint.slots[index]);
     return blueprint.slots[index]->layer;
+}
+
+bool parts_a_residual(const Blueprint& blueprint, int slot) {
+    for (auto next = static_cast<std::size_t>(slot) + 1; next < blueprint.slots.size(); ++next) {
+        if (blueprint.slots[next]) {
+            return adds_preceding_input(blueprint.slots[next]->layer);
+        }
+    }
+    return adds_preceding_input(blueprint.head);
 }
 
 std::vector<Shape> chain_shapes(const Blueprint& blueprint) {

@@ -40,6 +40,10 @@ using GeneWeights = WeightBlock;
 /// The layer of a filled slot, or the head for slots().
 [[nodiscard]] const AnyLayer& layer_at(const Blueprint& blueprint, int slot);
 
+/// Whether a layer put into a slot would come between an empty residual and the layer whose input
+/// it adds, which changes the function whatever the layer computes.
+[[nodiscard]] bool parts_a_residual(const Blueprint& blueprint, int slot);
+
 [[nodiscard]] const Gene& gene_at(const Genome& genome, const GeneWeights& gene);
 [[nodiscard]] std::span<const float> weights_of(const Genome& genome, const GeneWeights& gene);
 

@@ -124,6 +124,10 @@ std::string preparation_fault(const Preparation& preparation, const Blueprint& b
     const std::int64_t ahead = preparation.ahead.value_or(0);
     if (why.empty() && (ahead < 0 || ahead > max_rows))
         why = "its forecasts are of an impossible row";
+    if (why.empty())
+        if (const std::size_t bytes = encode(preparation).size(); bytes > longest_preparation)
+            why = fmt::format("it takes {} bytes, mostly of names ({} are the most)", bytes,
+                              longest_preparation);
     return why.empty() ? why : fmt::format("its preparation is wrong: {}", why);
 }
 

@@ -87,7 +87,9 @@ struct Preparation {
 /// Every column as it is, by position, and outputs without names.
 [[nodiscard]] Preparation plain_preparation(const Blueprint& blueprint);
 
-/// Why a preparation cannot be that of a network, or an empty text.
+/// Bytes of one in a file.
+inline constexpr std::uint64_t longest_preparation = std::uint64_t{64} << 20U;
+/// Why a preparation cannot be that of a network in a file, or an empty text.
 [[nodiscard]] std::string preparation_fault(const Preparation& preparation,
                                             const Blueprint& blueprint);
 

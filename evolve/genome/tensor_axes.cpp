@@ -2,6 +2,8 @@
 
 #include <type_traits>
 
+#include "cambrian/evolve/genome/layer_traits.hpp"
+
 // Which axes the tensors of each layer type have. A type without a row here is taken as it stores
 // its tensors: first axis units, the others inputs.
 namespace cambrian::evolve {
@@ -114,18 +116,6 @@ TensorAxes of_kernel(const ParameterSpec& parameter, std::size_t unit_axis,
     return axes;
 }
 
-template <class L>
-constexpr bool is_conv =
-    std::is_same_v<L, Conv1d> || std::is_same_v<L, Conv2d> || std::is_same_v<L, Conv3d>;
-template <class L>
-constexpr bool is_conv_transpose =
-    std::is_same_v<L, ConvTranspose1d> || std::is_same_v<L, ConvTranspose2d> ||
-    std::is_same_v<L, ConvTranspose3d>;
-template <class L>
-constexpr bool has_gates =
-    std::is_same_v<L, Rnn> || std::is_same_v<L, Lstm> || std::is_same_v<L, Gru> ||
-    std::is_same_v<L, Mgu> || std::is_same_v<L, Ugrnn> || std::is_same_v<L, Delta>;
-
 }  // namespace
 
 std::int64_t elements_from(const std::vector<std::int64_t>& extents, std::size_t axis) {
@@ -149,11 +139,11 @@ TensorAxes tensor_axes(const AnyLayer& layer, std::size_t index, const Parameter
                        const Shape& row) {
     return std::visit(
         [&]<class L>(const L& concrete) {
-            if constexpr (is_conv<L>) {
-                return of_kernel(parameter, 0);
-            } else if constexpr (is_conv_transpose<L>) {
+            if constexpr (is_transposed<L>) {
                 return of_kernel(parameter, 1, concrete.groups);
-            } else if constexpr (has_gates<L>) {
+            } else if constexpr (is_convolution<L>) {
+                return of_kernel(parameter, 0);
+            } else if constexpr (is_recurrent<L>) {
                 return of_gates(concrete.hidden, index, parameter, row);
             } else if constexpr (std::is_same_v<L, MultiHeadAttention>) {
                 return of_heads(concrete, parameter);

@@ -4,28 +4,15 @@
 #include <optional>
 #include <type_traits>
 
-#include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/engine/network/network_check.hpp"
 #include "cambrian/engine/network/ties.hpp"
+#include "cambrian/evolve/genome/layer_traits.hpp"
 #include "cambrian/evolve/genome/tensor_axes.hpp"
 
 namespace cambrian::evolve {
 
 namespace {
 
-template <class L>
-constexpr bool convolves = requires(L layer) {
-    layer.out_channels;
-    layer.groups;
-};
-template <class L>
-constexpr bool remembers = requires(L layer) {
-    layer.in;
-    layer.hidden;
-};
-template <class L>
-constexpr bool pools =
-    std::is_same_v<L, Dropout> || std::is_same_v<L, MaxPool2d> || std::is_same_v<L, AveragePool2d>;
 template <class L>
 constexpr bool scales_each =
     std::is_same_v<L, BatchNorm> || std::is_same_v<L, RmsNorm> || std::is_same_v<L, LayerNorm>;
@@ -61,7 +48,8 @@ class Follower {
                 return std::nullopt;
             }
             if (passing == Passing::read) {
-                const bool whole = !adds_what_is_read(next) && add_links(slot, next);
+                // An empty residual after the reader adds the units, too.
+                const bool whole = !parts_a_residual(blueprint_, next) && add_links(slot, next);
                 return whole ? std::optional(std::move(group_)) : std::nullopt;
             }
         }
@@ -92,8 +80,8 @@ class Follower {
         return std::visit(
             [&]<class L>(const L& own) {
                 constexpr bool is_dense = std::is_same_v<L, Dense>;
-                if constexpr (is_dense || convolves<L> || remembers<L>) {
-                    if constexpr (convolves<L>) {
+                if constexpr (is_dense || is_convolution<L> || is_recurrent<L>) {
+                    if constexpr (is_convolution<L>) {
                         if (own.groups != 1) {
                             return false;
                         }
@@ -105,7 +93,7 @@ class Follower {
                         const TensorAxes axes = tensor_axes(
                             layer, i, specs[i], shapes_[static_cast<std::size_t>(slot)]);
                         add(slot, i, axes.unit_axis);
-                        if (remembers<L> && i == 1) {
+                        if (is_recurrent<L> && i == 1) {
                             add(slot, i, 2);  // the state that units read
                         }
                     }
@@ -123,7 +111,7 @@ class Follower {
             [&]<class L>(const L& own) {
                 if constexpr (std::is_same_v<L, Dropout>) {
                     return Passing::on;
-                } else if constexpr (pools<L>) {
+                } else if constexpr (is_pool<L>) {
                     return row_axis_ == 0 ? Passing::on : Passing::fixed;
                 } else if constexpr (scales_each<L>) {
                     const bool each = row_axis_ == 0 && own.features == group_.units &&
@@ -132,16 +120,13 @@ class Follower {
                         add(slot, i, 0);
                     }
                     return each ? Passing::on : Passing::fixed;
-                } else if constexpr (convolves<L>) {
+                } else if constexpr (is_convolution<L>) {
                     if (row_axis_ != 0 || own.groups != 1) {
                         return Passing::fixed;
                     }
-                    constexpr bool transposed = requires {
-                        own.output_padding;
-                    };
-                    add(slot, 0, transposed ? 0 : 1);
+                    add(slot, 0, is_transposed<L> ? 0 : 1);
                     return Passing::read;
-                } else if constexpr (std::is_same_v<L, Dense> || remembers<L>) {
+                } else if constexpr (std::is_same_v<L, Dense> || is_recurrent<L>) {
                     return is_shared(slot) ? Passing::fixed : read_vectors(slot, layer, row);
                 } else {
                     return Passing::fixed;
@@ -160,17 +145,6 @@ class Follower {
         }
         add(slot, 0, axes.last_output + static_cast<std::size_t>(axis));
         return Passing::read;
-    }
-
-    /// Whether an empty residual after a layer adds the units that it reads.
-    [[nodiscard]] bool adds_what_is_read(int slot) const {
-        const int head = blueprint_.grid.slots();
-        for (int next = slot + 1; next < head; ++next) {
-            if (const auto& filled = blueprint_.slots[static_cast<std::size_t>(next)]) {
-                return adds_preceding_input(filled->layer);
-            }
-        }
-        return slot < head && adds_preceding_input(blueprint_.head);
     }
 
     /// Links that start or end between a slot and the one that reads its units; false where one of

@@ -179,7 +179,7 @@ class Islands final : public Strategy {
         const auto decisions = apart(decision, islands_.size(), "the decision of the islands");
         std::vector<Island> next;
         for (std::size_t i = 0; i < islands_.size(); ++i) {
-            next.push_back(islands_[i]->apply(decisions[i]));
+            next.push_back(state_after(*islands_[i], decisions[i]));
         }
         std::optional<std::size_t> dying;
         if (due(settings_.extinction_every)) {
@@ -214,7 +214,7 @@ class Islands final : public Strategy {
         const auto states = apart(bytes, islands_.size(), "islands of the checkpoint");
         std::vector<Island> loaded;
         for (std::size_t i = 0; i < islands_.size(); ++i) {
-            loaded.push_back(islands_[i]->load(states[i]));
+            loaded.push_back(state_of(*islands_[i], states[i]));
             if (loaded[i]->generation() != loaded[0]->generation()) {
                 throw InputError(
                     "the islands of the checkpoint are in different generations (it is damaged) "
@@ -282,7 +282,8 @@ class Islands final : public Strategy {
             for (const std::uint64_t other : neighbours(settings_, i, told(), seed_)) {
                 arriving.insert(arriving.end(), leaving[other].begin(), leaving[other].end());
             }
-            next.push_back(arriving.empty() ? from[i] : Island(from[i]->receive(arriving, false)));
+            next.push_back(arriving.empty() ? from[i]
+                                            : Island(state_with(*from[i], arriving, false)));
         }
         return next;
     }
@@ -311,7 +312,7 @@ class Islands final : public Strategy {
             }
         }
         std::ranges::sort(others, fitter);
-        islands[dying] = islands[dying]->receive(others, true);
+        islands[dying] = state_with(*islands[dying], others, true);
         return islands;
     }
 

@@ -82,12 +82,13 @@ class Regulated final : public Strategy {
         reader.finish();
         const SearchPhase next =
             mean.births == 0 ? phase_ : next_phase(phase_, settings_, mean.mean(), told());
-        return std::make_unique<Regulated>(inner_->apply(own), settings_, next);
+        return std::make_unique<Regulated>(state_after(*inner_, own), settings_, next);
     }
 
     [[nodiscard]] std::unique_ptr<Strategy> receive(std::span<const Member> immigrants,
                                                     bool extinct) const override {
-        return std::make_unique<Regulated>(inner_->receive(immigrants, extinct), settings_, phase_);
+        return std::make_unique<Regulated>(state_with(*inner_, immigrants, extinct), settings_,
+                                           phase_);
     }
 
     [[nodiscard]] std::vector<std::byte> save() const override {
@@ -131,7 +132,7 @@ class Regulated final : public Strategy {
         std::vector<std::byte> inner;
         reader.read(inner);
         reader.finish();
-        return std::make_unique<Regulated>(inner_->load(inner), settings_, phase);
+        return std::make_unique<Regulated>(state_of(*inner_, inner), settings_, phase);
     }
 
   private:

@@ -98,8 +98,12 @@ std::uint32_t select_place(RandomStream& rng, std::uint32_t count,
                            const SelectionSettings& selection) {
     switch (selection.type) {
         case Selection::tournament: {
+            // After the fittest nobody wins: larger ones end with it. Others draw all, as what is
+            // drawn after them depends on how many were.
+            constexpr std::uint64_t all_drawn = 4096;
+            const bool ends = selection.tournament_size > all_drawn;
             std::uint32_t best = rng.index(count);
-            for (std::uint64_t i = 1; i < selection.tournament_size; ++i) {
+            for (std::uint64_t i = 1; i < selection.tournament_size && !(ends && best == 0); ++i) {
                 best = std::min(best, rng.index(count));
             }
             return best;

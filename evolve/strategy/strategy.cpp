@@ -22,6 +22,21 @@ std::unique_ptr<Strategy> Strategy::receive(std::span<const Member>, bool) const
         "islands.every and islands.extinction_every to 0");
 }
 
+std::unique_ptr<Strategy> state_after(const Strategy& strategy,
+                                      std::span<const std::byte> decision) {
+    return made_by("apply() of the strategy", "it", [&] { return strategy.apply(decision); });
+}
+
+std::unique_ptr<Strategy> state_with(const Strategy& strategy, std::span<const Member> immigrants,
+                                     bool extinct) {
+    return made_by("receive() of the strategy", "it",
+                   [&] { return strategy.receive(immigrants, extinct); });
+}
+
+std::unique_ptr<Strategy> state_of(const Strategy& strategy, std::span<const std::byte> bytes) {
+    return made_by("load() of the strategy", "it", [&] { return strategy.load(bytes); });
+}
+
 namespace {
 
 /// A block of a window, so large that few are open.
@@ -104,7 +119,7 @@ std::unique_ptr<Strategy> StrategyRegistry::make(std::string_view type,
     check_complexity(context);
     const Factory own = [part = fmt::format("strategy \"{}\"", type),
                          make = found->second](const StrategyContext& of) {
-        return made_by_factory(part, [&] { return make(of); });
+        return made_by(part, "its factory", [&] { return make(of); });
     };
     const Factory factory = context.complexity.on() ? regulated(own) : own;
     std::unique_ptr<Strategy> made =

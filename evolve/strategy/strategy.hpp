@@ -129,6 +129,20 @@ class Strategy {
     [[nodiscard]] virtual Hash128 digest() const;
 };
 
+// How others ask a strategy for a state, as it may be one of a user's program: where that makes
+// none or throws what is no Error, a ConfigError says so.
+
+/// See Strategy::apply.
+[[nodiscard]] std::unique_ptr<Strategy> state_after(const Strategy& strategy,
+                                                    std::span<const std::byte> decision);
+/// See Strategy::receive.
+[[nodiscard]] std::unique_ptr<Strategy> state_with(const Strategy& strategy,
+                                                   std::span<const Member> immigrants,
+                                                   bool extinct);
+/// See Strategy::load.
+[[nodiscard]] std::unique_ptr<Strategy> state_of(const Strategy& strategy,
+                                                 std::span<const std::byte> bytes);
+
 struct PopulationSettings {
     std::uint64_t size = 256;
     double elite_fraction = 0.25;

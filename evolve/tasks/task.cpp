@@ -151,8 +151,8 @@ std::unique_ptr<Task> TaskRegistry::make(const nlohmann::json& settings,
     if (found == kinds_.end())
         throw ConfigError(fmt::format("task.type is \"{}\" (known: {}) {}", type, joined(known),
                                       nearest_hint(type, known)));
-    return made_by_factory(fmt::format("task \"{}\"", type),
-                           [&] { return found->second.make(settings, context); });
+    return made_by(fmt::format("task \"{}\"", type), "its factory",
+                   [&] { return found->second.make(settings, context); });
 }
 
 std::vector<std::string> TaskRegistry::names() const {

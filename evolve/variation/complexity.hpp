@@ -34,7 +34,8 @@ struct ComplexitySettings {
               "Generations without a new least mean after which children gain genes again."},
         Field{"delete_rate", &ComplexitySettings::delete_rate, from_zero_to_one,
               "Per child that loses genes: rate of each kind of deletion (neurons, connections; "
-              "layers, links), where its own is lower. Nothing is added."},
+              "layers, links), where its own is lower. Nothing is added, and mutations of plug-ins "
+              "rest."},
         Field{"splice", &ComplexitySettings::splice,
               "Children that lose genes may have two parents; else the fitter one alone."},
     };

@@ -6,6 +6,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/evolve/genome/genome_layout.hpp"
+#include "cambrian/evolve/genome/layer_traits.hpp"
 
 namespace cambrian::evolve {
 
@@ -29,14 +30,6 @@ std::int64_t width_for(std::int64_t width, const Shape& before, const Shape& aft
     return 0;
 }
 
-template <class L>
-constexpr bool is_pool =
-    std::is_same_v<L, Dropout> || std::is_same_v<L, MaxPool2d> || std::is_same_v<L, AveragePool2d>;
-template <class L>
-constexpr bool has_hidden_state = requires(L layer) {
-    layer.in;
-    layer.hidden;
-};
 /// Layers that mix the elements of a row: more of them change what it gives for the others.
 template <class L>
 constexpr bool mixes_features =
@@ -57,13 +50,10 @@ bool take_rows(L& layer, const Shape& before, const Shape& after, NewWeights add
         return true;
     } else if constexpr (std::is_same_v<L, Dense>) {
         return set(layer.in);
-    } else if constexpr (requires {
-                             layer.in_channels;
-                             layer.groups;
-                         }) {
+    } else if constexpr (is_convolution<L>) {
         layer.in_channels = after[0];
         return layer.groups == 1;
-    } else if constexpr (has_hidden_state<L>) {
+    } else if constexpr (is_recurrent<L>) {
         layer.in = after.elements();
         return true;
     } else if constexpr (mixes_features<L>) {

@@ -2,6 +2,7 @@
 #include <type_traits>
 
 #include "cambrian/engine/layers/identity.hpp"
+#include "cambrian/evolve/genome/layer_traits.hpp"
 #include "cambrian/evolve/variation/layer_change.hpp"
 
 // Which layers can have more units, and which can be followed by one of their own kind, so that a
@@ -11,18 +12,6 @@
 namespace cambrian::evolve {
 
 namespace {
-
-template <class L>
-constexpr bool is_convolution = requires(L layer) {
-    layer.out_channels;
-    layer.groups;
-};
-/// Its state is its output.
-template <class L>
-constexpr bool gives_hidden = requires(L layer) {
-    layer.in;
-    layer.hidden;
-};
 
 struct Growth {
     std::string_view fault;
@@ -41,7 +30,7 @@ Growth grown(L layer, std::int64_t units) {
             return {"its channels are in groups of equal size"};
         }
         layer.out_channels += units;
-    } else if constexpr (gives_hidden<L> || std::is_same_v<L, Swiglu>) {
+    } else if constexpr (is_recurrent<L> || std::is_same_v<L, Swiglu>) {
         layer.hidden += units;
     } else if constexpr (std::is_same_v<L, Embedding>) {
         layer.features += units;
@@ -73,7 +62,7 @@ bool is_idempotent(Activation activation) {
 
 std::optional<DeeperLayer> unit_dense(const Dense& before) {
     Dense layer{.in = before.out, .out = before.out, .bias = before.bias};
-    std::vector<float> weights = identity_parameters(layer);
+    std::vector<float> weights = unit_parameters(layer);
     layer.activation = before.activation;
     return DeeperLayer{layer, std::move(weights)};
 }
@@ -125,7 +114,7 @@ std::string_view deepening_fault(const AnyLayer& layer) {
                     return "its activation changes what has gone through it already";
                 }
                 return {};
-            } else if constexpr (gives_hidden<L>) {
+            } else if constexpr (is_recurrent<L>) {
                 return "one more would gate what this one gives";
             } else {
                 return "it has no weights that pass each input on";

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "cambrian/engine/layers/support/initial.hpp"
 #include "cambrian/engine/network/ties.hpp"
 #include "cambrian/evolve/variation/mutation_detail.hpp"
 
@@ -103,15 +104,14 @@ void set_positive_rules(ChildPlan& child) {
     }
     ValueRule rule{.replace_rate = child.draws.replace_rate,
                    .power = child.draws.noise_power,
-                   .mean = 1.0F,
-                   .deviation = 0.0F,
-                   .least = min_time_constant,
-                   .largest = max_time_constant};
+                   .least = least_positive,
+                   .largest = largest_positive};
     child.rules.rules[fresh_rule] = rule;
     rule.noise_rate = 1.0F;
     child.rules.rules[noise_rule] = rule;
     child.rules.choice = child.draws.replace;
     child.rules.noise = child.draws.noise;
+    child.rules.uniform_noise = child.draws.fresh;
 }
 
 /// Noise on a gene, if any, and the rules of what stays above 0 in it.
@@ -129,7 +129,8 @@ void vary(ChildPlan& child, const GeneWeights& gene, bool noise) {
             }
             if (parameter.positive && !pieces.empty()) {
                 child.rules.ranges.push_back({pieces.front().to, parameter.shape.elements(),
-                                              noise ? noise_rule : fresh_rule});
+                                              noise ? noise_rule : fresh_rule,
+                                              initial_rule(parameter)});
             }
         });
 }

@@ -56,10 +56,6 @@ inline constexpr std::int64_t max_new_weights = std::int64_t{1} << 20U;
                                                   const Genome& genome, int slot,
                                                   const AnyLayer& layer, NewWeights added);
 
-/// Whether a layer put there would come between an empty residual and the layer whose input it
-/// adds, which changes the function whatever the layer computes.
-[[nodiscard]] bool parts_a_residual(const Blueprint& blueprint, int slot);
-
 /// Slots without a layer.
 [[nodiscard]] std::vector<int> empty_slots(const Blueprint& blueprint);
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "cambrian/engine/core/contract.hpp"
-#include "cambrian/engine/layers/chain.hpp"
 #include "cambrian/engine/layers/identity.hpp"
 #include "cambrian/engine/layers/support/initial.hpp"
 #include "cambrian/evolve/variation/mutation_detail.hpp"
@@ -71,15 +70,6 @@ bool is_possible(const AnyLayer& layer, const GenomeLimits& limits) {
         weights += parameter.shape.elements();
     }
     return weights <= max_new_weights && (limits.time || !layer.stateful());
-}
-
-bool parts_a_residual(const Blueprint& blueprint, int slot) {
-    for (auto next = static_cast<std::size_t>(slot) + 1; next < blueprint.slots.size(); ++next) {
-        if (blueprint.slots[next]) {
-            return adds_preceding_input(blueprint.slots[next]->layer);
-        }
-    }
-    return adds_preceding_input(blueprint.head);
 }
 
 Mutant with_layer(const Genome& genome, int slot, NewLayer added, std::uint64_t birth) {
@@ -178,7 +168,7 @@ std::optional<Mutant> insert_layer(RandomStream& rng, const MutationSettings& se
         return std::nullopt;
     }
     return with_layer(genome, slot,
-                      {*layer, identity_parameters(*layer), "insert", type, settings.formats},
+                      {*layer, identity_parameters(*layer, rng), "insert", type, settings.formats},
                       birth);
 }
 

@@ -19,14 +19,15 @@ struct RunDraws {
     Run uniform;
 };
 
-void vary(const ValueRule& rule, const float* choice, const float* noise,
-          std::span<float> weights) {
+/// @param fresh_value of an element that has none by the rule.
+template <class FreshValue>
+void vary(const ValueRule& rule, const float* choice, const float* noise, std::span<float> weights,
+          const FreshValue& fresh_value) {
     const float differs = rule.noise_rate + rule.replace_rate;
     for (std::size_t i = 0; i < weights.size(); ++i) {
         const float draw = rule.uniform ? 2.0F * noise[i] - 1.0F : noise[i];
         const bool fresh = choice[i] < rule.replace_rate;
-        const float moved =
-            fresh ? rule.mean + rule.deviation * draw : weights[i] + rule.power * draw;
+        const float moved = fresh ? fresh_value(i, draw) : weights[i] + rule.power * draw;
         const float limited = std::min(std::max(moved, rule.least), rule.largest);
         weights[i] = choice[i] < differs ? limited : weights[i];
     }
@@ -39,9 +40,11 @@ void ValueRules::apply(std::span<float> weights) const {
         return;
     }
     const auto is_uniform = [this](const Range& range) { return rules.at(range.rule).uniform; };
-    const bool some_uniform = std::ranges::any_of(ranges, is_uniform);
+    const bool some_uniform = std::ranges::any_of(ranges, [&](const Range& range) {
+        return is_uniform(range) || (range.initial && starts_random(range.initial->initial));
+    });
     const bool some_normal = !std::ranges::all_of(ranges, is_uniform);
-    RunDraws draws;
+    RunDraws draws{};  // Not all are drawn.
     const std::int64_t end = ranges.back().first + ranges.back().count;
     CAMBRIAN_ASSERT(end <= static_cast<std::int64_t>(weights.size()));
     for (std::int64_t start = ranges.front().first / run_length * run_length; start < end;
@@ -65,8 +68,16 @@ void ValueRules::apply(std::span<float> weights) const {
             const ValueRule& rule = rules[range.rule];
             const auto at = static_cast<std::size_t>(from - start);
             const Run& values = rule.uniform ? draws.uniform : draws.normal;
+            const auto fresh_value = [&](std::size_t i, float draw) {
+                return range.initial
+                           ? initial_value(*range.initial,
+                                           from - range.first + static_cast<std::int64_t>(i),
+                                           draws.uniform[at + i])
+                           : rule.mean + rule.deviation * draw;
+            };
             vary(rule, draws.choice.data() + at, values.data() + at,
-                 weights.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(count)));
+                 weights.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(count)),
+                 fresh_value);
         }
     }
 }

@@ -3,20 +3,18 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "cambrian/engine/core/random.hpp"
+#include "cambrian/engine/weights/initial_value.hpp"
 
 namespace cambrian::evolve {
 
-/// What time constants of continuous neurons are limited to, as every step divides by them: noise
-/// that led through 0 would let a neuron run away from its value.
-inline constexpr float min_time_constant = 0.1F;
-inline constexpr float max_time_constant = 100.0F;
-
 /// How values of one group differ from a parent's, one by one: some get noise, others start afresh
-/// at `mean` with noise of `deviation`. Those that differ are limited to [least, largest].
+/// at `mean` with noise of `deviation`, or as their parameter does. Those that differ are limited
+/// to [least, largest].
 struct ValueRule {
     float noise_rate = 0.0F;
     float replace_rate = 0.0F;
@@ -36,13 +34,14 @@ struct ValueRules {
         std::int64_t first = 0;
         std::int64_t count = 0;
         std::size_t rule = 0;
+        std::optional<InitialRule> initial{};  ///< Of fresh values, in place of the rule's mean.
     };
     std::array<ValueRule, 5> rules{};
     std::vector<Range> ranges;  ///< In order.
     RandomField choice;         ///< Which values differ; counted by the elements of the child.
     RandomField noise;          ///< How much, where noise is normal.
-    RandomField
-        uniform_noise;  ///< How much elsewhere: a pair of normals takes its neighbour's word.
+    RandomField uniform_noise;  ///< How much elsewhere, as a pair of normals takes its neighbour's
+                                ///< word; and what random initial values are made of.
 
     /// Lets the weights of a child differ.
     void apply(std::span<float> weights) const;

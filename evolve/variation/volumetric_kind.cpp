@@ -23,13 +23,17 @@ MutationSettings noise_on_all(MutationSettings settings) {
     return settings;
 }
 
-/// Nothing is added; links and layers go at a rate at least.
+/// Nothing is added, nor by plug-ins, of whose mutations nobody knows what they do; links and
+/// layers go at a rate at least.
 MutationSettings losing_genes(MutationSettings settings, float rate) {
     settings.layer_insert_rate = 0.0F;
     settings.link_add_rate = 0.0F;
     settings.layer_widen_rate = 0.0F;
     settings.layer_deepen_rate = 0.0F;
     settings.layer_field_rate = 0.0F;
+    for (CustomMutation& added : settings.custom) {
+        added.rate = 0.0F;
+    }
     settings.link_drop_rate = std::max(settings.link_drop_rate, rate);
     settings.layer_remove_rate = std::max(settings.layer_remove_rate, rate);
     return settings;

@@ -128,7 +128,8 @@ struct SubstrateSettings {
         Field{"recurrent", &SubstrateSettings::recurrent,
               "In a task with time: hidden nodes of a layer send to all of it with a delay of one "
               "step; where type is evolved, so do connections that look back."},
-        Field{"maximum_weight", &SubstrateSettings::maximum_weight, FieldRange{0.0, 1e3, true},
+        Field{"maximum_weight", &SubstrateSettings::maximum_weight,
+              FieldRange{representable.min, 1e3},
               "The weight, or bias, that an output of 1 of the CPPN stands for."},
         Field{"weight_threshold", &SubstrateSettings::weight_threshold, below_one,
               "There is no connection where the output for weights is not above it, and what "

@@ -65,8 +65,8 @@ struct NeatSettings {
                                 .replace_rate = 0.0F,
                                 .mean = 1.0F,
                                 .deviation = 0.0F,
-                                .least = min_time_constant,
-                                .largest = max_time_constant};
+                                .least = least_positive,
+                                .largest = largest_positive};
     ValueSettings learning_rate{.perturb_rate = 0.5F,
                                 .power = 0.1F,
                                 .replace_rate = 0.05F,

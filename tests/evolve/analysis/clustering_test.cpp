@@ -180,6 +180,7 @@ TEST(Hierarchy, IsATreeInNewickAndInLines) {
     EXPECT_EQ(tree_text(merges, names),
               "+ 3.5 (3 networks)\n  + 1 (2 networks)\n    a\n    b c\n  it's\n");
     EXPECT_EQ(newick({}, std::vector<std::string>{"alone"}), "alone;");
+    EXPECT_EQ(newick({}, std::vector<std::string>{"xor_2"}), "'xor_2';") << "'_' is a blank";
 }
 
 }  // namespace

@@ -176,6 +176,25 @@ TEST(Learner, LearnsOnSequencesWithState) {
     EXPECT_LT(loss_of(*task, genome, weights[0]), 0.9 * loss_of(*task, genome, genome.weights));
 }
 
+TEST(Learner, KeepsTimeConstantsAboveZero) {
+    const auto task = testing::standard_task(
+        R"({"type": "dataset", "source": {"type": "delay", "rows": 40, "steps": 6, "delay": 2}})");
+    const Genome genome = testing::genome_for(
+        *task,
+        R"({"layers": [{"type": "neurons", "out": 12, "continuous": true}, {"type": "dense"}]})",
+        2);
+    // The first step of Adam is as long as its rate, up or down.
+    const std::vector<float> after = learned(*task, {genome}, settings_with(1, 2.0))[0];
+    int least = 0;
+    for (const WeightRange& range : Network(genome.blueprint).weights())
+        for (std::int64_t i = 0; range.parameter.positive && i < range.count; ++i) {
+            const float value = after[static_cast<std::size_t>(range.offset + i)];
+            EXPECT_GE(value, least_positive);
+            least += value == least_positive ? 1 : 0;
+        }
+    EXPECT_GT(least, 0);
+}
+
 TEST(Learner, KeepsBuffersAndWeightsWithoutAFiniteGradient) {
     const auto task = testing::standard_task(blobs);
     Genome genome =

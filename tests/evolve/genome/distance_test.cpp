@@ -64,14 +64,30 @@ TEST(Distance, OfTheExampleOfThePaperByHand) {
     EXPECT_EQ(example({.small_genome = 10}), 2.0 + 3.0 + 0.4 * 0.5);
 }
 
-TEST(Distance, WeightsOfAnotherFormDoNotMatch) {
+TEST(Distance, GenesOfAnotherFormAreDisjointOnce) {
     Written a;
     Written b;
     a.gene(1, 0, 0.0F);
     b.gene(1, 0, 2.0F);
     a.gene(2, 0, 0.0F, 1);
     b.gene(2, 0, 100.0F, 2);
-    EXPECT_EQ(distance(a.compared(), b.compared(), {}), 0.4 * 2.0);
+    b.gene(3, 5, 1.0F);
+    EXPECT_EQ(distance(a.compared(), b.compared(), {.excess = 0.0}), 1.0 + 0.4 * 2.0);
+    EXPECT_EQ(distance(b.compared(), a.compared(), {.excess = 0.0}), 1.0 + 0.4 * 2.0);
+    const GeneCounts counts = count_genes(a.history, b.history);
+    EXPECT_EQ(counts.matching, 1);
+    EXPECT_EQ(counts.disjoint, 1);
+    EXPECT_EQ(counts.excess, 1);
+}
+
+TEST(Distance, OfAWidenedNetworkCountsTheLayerAndItsReader) {
+    const Genome base = founder(blueprint(3, {{"dense", 6}, {"dense", 6}}, 2));
+    RandomStream rng(random_key(2, "test"), 1);
+    const Genome wide = testing::mutated(widen_layer, rng, {}, {}, base, 1).value();
+    const GeneCounts counts = count_genes(history_of(base), history_of(wide));
+    EXPECT_EQ(counts.matching, 1);
+    EXPECT_EQ(counts.disjoint, 2);
+    EXPECT_EQ(distance(base, wide), 2.0);
 }
 
 TEST(Distance, OfGenomesWithoutACommonGeneHasNoWeights) {

@@ -40,6 +40,14 @@ Preparation labelled() {
     return preparation;
 }
 
+TEST(Preparation, IsRefusedWhereNoFileCouldHoldIt) {
+    Preparation preparation = plain_preparation(widths(1, 1));
+    preparation.outputs[0].name.assign(longest_preparation, 'y');
+    EXPECT_THAT(preparation_fault(preparation, widths(1, 1)), HasSubstr("67108864 are the most"));
+    preparation.outputs[0].name.resize(longest_preparation / 2);
+    EXPECT_EQ(preparation_fault(preparation, widths(1, 1)), "");
+}
+
 TEST(Preparation, ReadsBackAsItWasWritten) {
     for (const Preparation& preparation : {sample(), plain_preparation(widths(3, 2)), {}}) {
         EXPECT_EQ(decode_preparation(encode(preparation), "file"), preparation);

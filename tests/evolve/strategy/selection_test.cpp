@@ -45,6 +45,30 @@ TEST(Selection, DrawsPlacesAsItsTypeSays) {
     expect_shares({.type = Selection::tournament, .tournament_size = 1}, {0.25, 0.25, 0.25, 0.25});
 }
 
+TEST(Selection, ALargeTournamentEndsWithTheFittest) {
+    RandomStream rng(random_key(3, "test"), 1);
+    std::uint32_t sum = 0;
+    for (int i = 0; i < 20000; ++i) {  // 2·10^10 draws, if each were made.
+        sum += select_place(rng, 5, {.type = Selection::tournament, .tournament_size = 1'000'000});
+    }
+    EXPECT_EQ(sum, 0U);
+    // The fittest of very many is missed now and then.
+    const SelectionSettings large{.type = Selection::tournament, .tournament_size = 5000};
+    int fittest = 0;
+    for (int i = 0; i < 400; ++i) {
+        fittest += select_place(rng, 5000, large) == 0 ? 1 : 0;
+    }
+    EXPECT_NEAR(fittest, 400 * 0.632, 50);
+    RandomStream usual(random_key(3, "test"), 2);
+    RandomStream word_by_word(random_key(3, "test"), 2);
+    static_cast<void>(
+        select_place(usual, 2, {.type = Selection::tournament, .tournament_size = 64}));
+    for (int i = 0; i < 64; ++i) {
+        static_cast<void>(word_by_word.bits());
+    }
+    EXPECT_EQ(usual.bits(), word_by_word.bits());
+}
+
 TEST(Selection, TheOtherOfTwoIsAnother) {
     for (const Selection type :
          {Selection::truncation, Selection::tournament, Selection::roulette}) {

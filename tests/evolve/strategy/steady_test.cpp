@@ -65,6 +65,17 @@ std::vector<Birth> births_of(const Strategy& subject) {
     return births;
 }
 
+TEST(SteadyState, APopulationOfOneHasChildren) {
+    StrategyContext one = context();
+    one.population.size = 1;
+    const Shared subject = advanced(make(one), 3);
+    ASSERT_EQ(subject->parent_pool().size(), 1U);
+    for (const Birth& birth : births_of(*subject)) {
+        EXPECT_EQ(birth.recipe, Recipe::vary);
+        EXPECT_EQ(birth.parents.size(), 1U);
+    }
+}
+
 TEST(SteadyState, ABirthKnowsWhatWasToldUpToAWindowBeforeIt) {
     Shared subject = make(context());
     EXPECT_EQ(subject->open(), open);

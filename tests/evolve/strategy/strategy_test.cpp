@@ -338,5 +338,47 @@ TEST(StrategyRegistry, NamesAFactoryThatMakesNoStrategy) {
     }
 }
 
+/// Gives no states.
+class Stuck final : public Strategy {
+  public:
+    explicit Stuck(std::unique_ptr<Strategy> elite) : elite_(std::move(elite)) {}
+    std::uint64_t generation() const override { return elite_->generation(); }
+    std::uint64_t births() const override { return elite_->births(); }
+    BirthId first_birth() const override { return elite_->first_birth(); }
+    Birth birth(std::uint64_t position) const override { return elite_->birth(position); }
+    std::span<const Member> parent_pool() const override { return elite_->parent_pool(); }
+    Decision decide(const Scores& scores, ThreadPool& threads) const override {
+        return elite_->decide(scores, threads);
+    }
+    std::unique_ptr<Strategy> apply(std::span<const std::byte>) const override { return {}; }
+    std::unique_ptr<Strategy> receive(std::span<const Member>, bool) const override { return {}; }
+    std::vector<std::byte> save() const override { return elite_->save(); }
+    std::unique_ptr<Strategy> load(std::span<const std::byte>) const override { return {}; }
+
+  private:
+    std::unique_ptr<Strategy> elite_;
+};
+
+TEST(StrategyRegistry, AStrategyThatGivesNoStateIsNamed) {
+    const auto fails = [](const char* code) {
+        return ::testing::ThrowsMessage<ConfigError>(
+            std::string(code) + " of the strategy fails (it makes none) mend it");
+    };
+    StrategyRegistry registry;
+    registry.add("stuck", [](const StrategyContext& context) {
+        return std::make_unique<Stuck>(make_elite_strategy(context));
+    });
+    for (const std::uint64_t islands : {1U, 3U}) {
+        StrategyContext context{1, {.size = 12, .elite_fraction = 0.25}, 0.5F};
+        context.islands.count = islands;
+        const Shared made = registry.make("stuck", context);
+        const Decision decision = decide(*made, scores_of(*made));
+        EXPECT_THAT([&] { static_cast<void>(state_after(*made, decision)); }, fails("apply()"));
+        EXPECT_THAT([&] { static_cast<void>(state_of(*made, made->save())); }, fails("load()"));
+    }
+    const Shared alone = registry.make("stuck", {1, {.size = 12, .elite_fraction = 0.25}, 0.5F});
+    EXPECT_THAT([&] { static_cast<void>(state_with(*alone, {}, false)); }, fails("receive()"));
+}
+
 }  // namespace
 }  // namespace cambrian::evolve

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
@@ -85,6 +86,32 @@ TEST(CustomMutation, ComesAfterAllOthersAndDrawsNothingAtRateZero) {
                                    .link_add_rate = 0.0F,
                                    .link_drop_rate = 0.0F}));
     EXPECT_TRUE(makes_structures(always));
+}
+
+TEST(CustomMutation, RestsWhereGenesAreLost) {
+    GenomeContext context{.mutation = {}, .splice = {}, .limits = {}};
+    context.mutation.layer_type_rate = 0.0F;
+    context.mutation.custom.push_back(
+        {.key = "sin_rate", .meaning = "", .apply = to_sin, .rate = 1.0F});
+    context.complexity.delete_rate = 0.0F;
+    const auto kind = standard_genomes().make({{"type", "volumetric"}}, context);
+    const auto parent = std::make_shared<const Structure>(custom_founder(
+        R"({"layers": [{"type": "dense", "out": 3, "activation": "tanh"}, {"type": "dense"}]})", 2,
+        1));
+    const auto activation_after = [&](auto mutate) {
+        ChildPlan plan;
+        plan.begin(parent);
+        RandomStream rng = custom_stream(1);
+        mutate(rng, plan);
+        return first_activation(plan.structure->genome());
+    };
+    EXPECT_EQ(activation_after([&](RandomStream& rng, ChildPlan& plan) {
+                  kind->mutate_structure(rng, plan, 1);
+              }),
+              Activation::sin);
+    EXPECT_NE(
+        activation_after([&](RandomStream& rng, ChildPlan& plan) { kind->simplify(rng, plan, 1); }),
+        Activation::sin);
 }
 
 TEST(CustomMutation, KeysAreCheckedWhenAdded) {

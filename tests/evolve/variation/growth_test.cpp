@@ -2,16 +2,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 
 #include "cambrian/evolve/genome/genome_layout.hpp"
 #include "cambrian/evolve/variation/layer_change.hpp"
 #include "cambrian/evolve/variation/mutation_detail.hpp"
 #include "cambrian/tests/evolve/support/genome_support.hpp"
+#include "cambrian/tests/support/network_passes.hpp"
 #include "cambrian/tests/support/network_run.hpp"
 
 // Operators that make networks larger and leave what they compute.
@@ -142,6 +145,58 @@ TEST(Growth, KeepsTheFunctionInChainsAndMeshes) {
     for (const std::string network : {"gates", "gates mesh", "blocks", "blocks mesh"}) {
         EXPECT_GT(hits["widen in " + network], 0) << network;
         EXPECT_GT(hits["insert in " + network], 0) << network;
+    }
+}
+
+/// The last weights of the layer in a slot, in the weight vector.
+WeightRange last_weights(const Network& network, int slot) {
+    WeightRange last;
+    const std::string start = "slot." + std::to_string(slot) + ".";
+    for (std::size_t i = 0; i < network.weights().size(); ++i) {
+        const std::string name = network.weight_name(i);
+        if (name.starts_with(start) && name.ends_with("weight")) {
+            last = network.weights()[i];
+        }
+    }
+    return last;
+}
+
+TEST(Growth, InsertedLayersOfEveryTypeLearnByGradientAtOnce) {
+    const auto backend = make_reference_backend(Precision::f64);
+    const std::string room = R"(, "grid": {"layers_per_cell": 2})";
+    const std::array parents{
+        growing_genome(R"([{"type": "dense", "out": 4, "activation": "tanh"}, {"type": "dense"}])",
+                       3, room),
+        growing_genome(R"([{"type": "conv1d", "out_channels": 2, "activation": "tanh"},
+                           {"type": "dense"}])",
+                       12, room + R"(, "input": [2, 6])"),
+        growing_genome(R"([{"type": "conv2d", "out_channels": 2, "activation": "tanh"},
+                           {"type": "dense"}])",
+                       32, room + R"(, "input": [2, 4, 4])")};
+    std::set<std::string> learning;
+    for (const Genome& parent : parents) {
+        for (const std::string_view type : layer_types()) {
+            RandomStream rng = growth_stream(1);
+            const auto child = mutated(insert_layer, rng, {.layer_types = {std::string(type)}},
+                                       growth_limits, parent, 1);
+            if (!child) {
+                continue;
+            }
+            const Network network(child->blueprint);
+            const Tensor gradient = test::train_gradient(*backend, network, child->weights,
+                                                         test::some_inputs(network, 2, 3, 0));
+            const WeightRange last = last_weights(network, 1);
+            const auto of_last = std::span(gradient.elements)
+                                     .subspan(static_cast<std::size_t>(last.offset),
+                                              static_cast<std::size_t>(last.count));
+            EXPECT_TRUE(std::ranges::any_of(of_last, [](double g) { return g != 0.0; })) << type;
+            learning.emplace(type);
+        }
+    }
+    for (const std::string type :
+         {"dense", "rms_norm", "residual", "rnn", "lstm", "gru", "mgu", "ugrnn", "delta", "swiglu",
+          "multi_head_attention", "mamba", "kmeans", "conv1d", "conv2d"}) {
+        EXPECT_TRUE(learning.contains(type)) << type;
     }
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <variant>
@@ -10,6 +9,7 @@
 
 #include "cambrian/evolve/variation/mutation_detail.hpp"
 #include "cambrian/tests/evolve/support/genome_support.hpp"
+#include "cambrian/tests/evolve/support/rates_support.hpp"
 
 namespace cambrian::evolve::mutation_rates_test {
 namespace {
@@ -184,30 +184,14 @@ int hits(const OwnRate& own, float rate, int births) {
         settings.*each.rate = 0.0F;
     }
     settings.*own.rate = rate;
-    int differ = 0;
-    int as_told = 0;
-    for (std::uint64_t id = 0; id < static_cast<std::uint64_t>(births); ++id) {
-        RandomStream rng(random_key(5, "test.mutation_rates"), id);
-        ChildPlan child;
-        child.begin(parent);
-        mutate_structure(rng, settings, {}, child, id);
-        if (*child.structure == *parent) {
-            continue;
-        }
-        ++differ;
-        as_told += own.is_hit(parent->genome(), child.structure->genome()) ? 1 : 0;
-    }
-    EXPECT_EQ(as_told, differ);
-    return differ;
+    const auto mutate = [&](RandomStream& rng, ChildPlan& child, std::uint64_t birth) {
+        mutate_structure(rng, settings, {}, child, birth);
+    };
+    return testing::differing(parent, "test.mutation_rates", births, mutate, own.is_hit);
 }
 
 TEST(Mutate, EachRateIsThatOfItsOperatorAlone) {
-    for (const OwnRate& own : own_rates) {
-        SCOPED_TRACE(own.key);
-        EXPECT_EQ(hits(own, 0.0F, 4), 0);
-        EXPECT_GE(hits(own, 1.0F, 40), 38);
-        EXPECT_NEAR(hits(own, 0.25F, 400), 400.0 * (1.0 - std::pow(0.75, own.draws)), 40.0);
-    }
+    testing::expect_own_rates(own_rates, hits);
 }
 
 }  // namespace

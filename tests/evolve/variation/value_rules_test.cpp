@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
 #include <vector>
 
 namespace cambrian::evolve::value_rules_test {
@@ -45,6 +47,22 @@ TEST(ValueRules, ValuesThatDifferKeepTheirLimits) {
         EXPECT_LE(weights[i], 0.5F);
     }
     EXPECT_EQ(weights[6], 9.0F);
+}
+
+TEST(ValueRules, FreshValuesAreAsTheirParameterStartsWhereItSaysSo) {
+    const InitialRule pattern{.initial = Initial::log_index, .period = 3};
+    const InitialRule drawn{.initial = Initial::weight, .bound = 0.5F};
+    ValueRules rules = fresh(1);
+    rules.rules[0].mean = 7.0F;
+    rules.ranges = {{2, 300, 0, pattern}, {302, 300, 0, drawn}};
+    std::vector<float> weights(602, 9.0F);
+    rules.apply(weights);
+    EXPECT_EQ(weights[0], 9.0F);
+    for (std::int64_t i = 0; i < 300; ++i)
+        ASSERT_EQ(weights[static_cast<std::size_t>(2 + i)], initial_value(pattern, i, 0.0F)) << i;
+    const auto [least, largest] = std::ranges::minmax(std::span(weights).subspan(302));
+    EXPECT_NEAR(least, -0.5F, 0.05F);
+    EXPECT_NEAR(largest, 0.5F, 0.05F);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "cambrian/evolve/variation/neat/neat_mutation.hpp"
 #include "cambrian/tests/evolve/support/neat_support.hpp"
+#include "cambrian/tests/evolve/support/rates_support.hpp"
 
 namespace cambrian::evolve::neat_rates_test {
 namespace {
@@ -121,32 +121,17 @@ int hits(const NeatRate& own, float rate, int births) {
         settings.*each.rate = 0.0F;
     }
     settings.*own.rate = rate;
-    int differ = 0;
-    int as_told = 0;
-    for (std::uint64_t id = 0; id < static_cast<std::uint64_t>(births); ++id) {
-        RandomStream rng(random_key(5, "test.neat_rates"), id);
-        ChildPlan child;
-        child.begin(parent);
-        mutate_structure(rng, settings, child, id);
-        if (*child.structure == *parent) {
-            continue;
-        }
-        ++differ;
-        const bool is_hit =
-            own.is_hit(head_of(parent->genome()), head_of(child.structure->genome()));
-        as_told += is_hit ? 1 : 0;
-    }
-    EXPECT_EQ(as_told, differ);
-    return differ;
+    const auto mutate = [&](RandomStream& rng, ChildPlan& child, std::uint64_t birth) {
+        mutate_structure(rng, settings, child, birth);
+    };
+    return testing::differing(parent, "test.neat_rates", births, mutate,
+                              [&](const Genome& before, const Genome& after) {
+                                  return own.is_hit(head_of(before), head_of(after));
+                              });
 }
 
 TEST(NeatRates, EachIsThatOfItsOperatorAlone) {
-    for (const NeatRate& own : neat_rates) {
-        SCOPED_TRACE(own.key);
-        EXPECT_EQ(hits(own, 0.0F, 4), 0);
-        EXPECT_GE(hits(own, 1.0F, 40), 38);
-        EXPECT_NEAR(hits(own, 0.25F, 400), 400.0 * (1.0 - std::pow(0.75, own.draws)), 40.0);
-    }
+    testing::expect_own_rates(neat_rates, hits);
 }
 
 /// Values of a genome, and where they lie among its weights.
