@@ -9,6 +9,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/tensor/tensor_hash.hpp"
+#include "cambrian/evolve/tasks/task_tensors.hpp"
 
 namespace cambrian::distributed {
 
@@ -35,7 +36,7 @@ Hash128 data_hash(const evolve::Task& task) {
             add(samples->targets);
             continue;
         }
-        for (const Tensor& tensor : task.data(phase)) {
+        for (const Tensor& tensor : evolve::data_of(task, phase)) {
             add(tensor);
         }
     }

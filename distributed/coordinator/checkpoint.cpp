@@ -26,12 +26,13 @@ constexpr unsigned report_of_bytes = 4;
 constexpr unsigned report_of_products = 8;
 constexpr unsigned report_of_failures = 16;
 
-/// The state is a config and some numbers; what lives has any length.
-constexpr std::array<WantedSection, 5> sections{{{"state", std::uint64_t{32} << 20U},
-                                                 {"strategy"},
-                                                 {"living"},
-                                                 {"champion"},
-                                                 {preparation_section, std::uint64_t{64} << 20U}}};
+/// What lives has any length.
+constexpr std::array<WantedSection, 5> sections{
+    {{"state", longest_about},
+     {"strategy"},
+     {"living"},
+     {"champion"},
+     {preparation_section, evolve::longest_preparation}}};
 
 void write_optional(ArchiveWriter& archive, std::optional<double> value) {
     archive.write(value.has_value());

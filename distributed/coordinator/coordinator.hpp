@@ -121,6 +121,10 @@ class Coordinator {
     /// pass with the best test becomes the leader. False when interrupted.
     [[nodiscard]] bool test_candidates(const Generation& generation, Leader& leader,
                                        GenerationReport& report);
+    /// The same where the train fitness is the test, which nobody is evaluated for again: of the
+    /// fittest `stop.candidates` the first that reaches the mark, before its price, is the leader.
+    [[nodiscard]] bool test_train_fitness(const Generation& generation, double mark, Leader& leader,
+                                          GenerationReport& report);
     /// Whether a fitness in the task, before the price of its network, is so high. Nothing when
     /// interrupted.
     [[nodiscard]] std::optional<bool> reaches(const Generation& generation, const Leader& leader,

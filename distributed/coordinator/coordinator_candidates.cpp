@@ -115,6 +115,28 @@ std::optional<std::vector<Coordinator::Leader>> Coordinator::candidates_of(
     return candidates;
 }
 
+bool Coordinator::test_train_fitness(const Generation& generation, double mark, Leader& leader,
+                                     GenerationReport& report) {
+    const auto passed = reaches(generation, leader, mark);
+    if (!passed) {
+        return false;
+    }
+    report.tests.passed = *passed;
+    if (*passed || !has_prices(experiment_)) {
+        return true;
+    }
+    // One that costs more may reach it, though the best does not.
+    const auto others = other_candidates(generation, leader, mark, 1);
+    if (!others) {
+        return false;
+    }
+    if (!others->empty()) {
+        leader = {challenger_of(generation, others->front()), others->front()};
+        report.tests.passed = true;
+    }
+    return true;
+}
+
 bool Coordinator::test_candidates(const Generation& generation, Leader& leader,
                                   GenerationReport& report) {
     const auto test = test_of(report.generation);
@@ -122,9 +144,8 @@ bool Coordinator::test_candidates(const Generation& generation, Leader& leader,
         return true;
     }
     if (test->phase == evolve::Phase::train) {
-        const auto passed = reaches(generation, leader, std::max(test->candidate, test->passes));
-        report.tests.passed = passed.value_or(false);
-        return passed.has_value();
+        return test_train_fitness(generation, std::max(test->candidate, test->passes), leader,
+                                  report);
     }
     const auto candidates = candidates_of(generation, leader, *test, report);
     if (!candidates) {

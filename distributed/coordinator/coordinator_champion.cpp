@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "cambrian/distributed/coordinator/coordinator.hpp"
+#include "cambrian/evolve/runs/worth.hpp"
 #include "cambrian/evolve/strategy/strategy.hpp"
 
 // The fittest of a generation: what it is worth in validation, and whether it becomes the champion.
@@ -20,13 +21,8 @@ std::size_t fittest_place(std::span<const evolve::Member> pool) {
     return static_cast<std::size_t>(std::ranges::min_element(pool, evolve::fitter) - pool.begin());
 }
 
-/// Whether a validated network beats one that is not, else whether the compared value is higher.
-bool better(const Champion& challenger, const Champion& champion) {
-    if (challenger.validated.has_value() != champion.validated.has_value()) {
-        return challenger.validated.has_value();
-    }
-    return challenger.validated ? *challenger.validated > *champion.validated
-                                : challenger.fitness > champion.fitness;
+Worth worth_of(const Champion& champion) {
+    return {champion.fitness, champion.validated};
 }
 
 }  // namespace
@@ -109,7 +105,7 @@ bool Coordinator::lives_on(const Leader& leader, Generation& generation) const {
     if (newest.keeps_best()) {
         return true;
     }
-    generation.next = newest.apply(generation.decision);
+    generation.next = evolve::state_after(newest, generation.decision);
     const std::span<const evolve::Member> pool = generation.next->parent_pool();
     const std::size_t place = fittest_place(pool);
     // On another island it may live as another birth.
@@ -195,7 +191,7 @@ bool Coordinator::outdoes_champion(const Champion& challenger) const {
     return !champion_ ||
            experiment_.task_number(challenger.generation) !=
                experiment_.task_number(champion_->generation) ||
-           better(challenger, *champion_);
+           better(worth_of(challenger), worth_of(*champion_));
 }
 
 const Champion* Coordinator::present_champion() const {

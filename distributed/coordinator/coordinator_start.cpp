@@ -134,7 +134,7 @@ void Coordinator::restore(Checkpoint&& checkpoint, std::span<const JournalEntry>
         throw InputError(fmt::format(
             "{} holds a checkpoint that contradicts itself ({}) use an older one", source, why));
     };
-    const SharedStrategy start = make_strategy(experiment_)->load(checkpoint.strategy);
+    const SharedStrategy start = evolve::state_of(*make_strategy(experiment_), checkpoint.strategy);
     if (start->told() != checkpoint.generation) {
         refuse("its generations differ");
     }

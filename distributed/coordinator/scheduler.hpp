@@ -293,7 +293,9 @@ class Scheduler {
     /// @param held the shards that a rank says it works on.
     void renew_leases(int rank, std::span<const std::uint64_t> held);
     void take_request(int rank, Request request);
-    /// A rank came to another state of the newest round: nothing of it counts, and it is told all.
+    /// The digest of the state whose newest round is of a generation, where this rank passed it.
+    [[nodiscard]] std::optional<Hash128> state_at(std::uint64_t generation) const;
+    /// A rank came to another state of a round: nothing of it counts, and it is told all.
     void refuse_diverged(int rank);
     /// What a rank has is for others.
     void withdraw(int rank);

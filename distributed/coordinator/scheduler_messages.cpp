@@ -155,10 +155,9 @@ void Scheduler::take_request(int rank, Request request) {
     }
     worker.room = std::min(worker.room + std::min(request.room, largest_room), largest_room);
     worker.digest = request.digest;
-    const Round& newest = *follower_.newest();
     // What a rank begins unasked it compares with nobody: orders carry the digest, a record cannot.
-    const bool diverged =
-        request.generation == newest.generation() && request.digest != newest.digest;
+    const auto known = state_at(request.generation);
+    const bool diverged = known && request.digest != *known;
     if (diverged) {
         refuse_diverged(rank);
     }
@@ -170,6 +169,16 @@ void Scheduler::take_request(int rank, Request request) {
         note_speed(rank, result.cost, result.scores.scores.size());
         talk_.shards += 1.0;
     }
+}
+
+std::optional<Hash128> Scheduler::state_at(std::uint64_t generation) const {
+    const Round& newest = *follower_.newest();
+    if (generation == newest.generation()) {
+        return newest.digest;
+    }
+    const std::uint64_t back = newest.generation() - generation;
+    const bool known = generation < newest.generation() && back <= passed_.size();
+    return known ? std::optional(passed_[passed_.size() - back]) : std::nullopt;
 }
 
 void Scheduler::refuse_diverged(int rank) {

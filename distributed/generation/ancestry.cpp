@@ -52,7 +52,7 @@ void Ancestry::begin(SharedStrategy strategy, std::span<const SharedIndividual> 
 }
 
 void Ancestry::add(std::span<const std::byte> decision) {
-    add(states_.back()->apply(decision));
+    add(evolve::state_after(*states_.back(), decision));
 }
 
 void Ancestry::add(SharedStrategy next) {

@@ -171,7 +171,7 @@ std::shared_ptr<const void> Follower::load(std::span<const std::byte> state,
     check_ranks(holders);
     std::deque<Open> loaded;
     auto begin = holders.begin();
-    for (SharedStrategy& strategy : open_states(newest()->strategy->load(state))) {
+    for (SharedStrategy& strategy : open_states(evolve::state_of(*newest()->strategy, state))) {
         const std::span<const evolve::Member> members = strategy->parent_pool();
         const auto left = static_cast<std::size_t>(holders.end() - begin);
         const auto end = begin + static_cast<std::ptrdiff_t>(std::min(left, members.size()));
@@ -323,8 +323,15 @@ void Follower::fill(const Round& round, std::size_t place, SharedIndividual geno
 }
 
 bool Follower::contradicts(const Round& other) const {
-    return open() == 1 && other.generation() == newest()->generation() &&
-           other.digest != newest()->digest;
+    if (!is_open(other.generation())) {
+        return false;
+    }
+    const Round& own = *round(other.generation());
+    if (&own == &other || own.digest == other.digest) {
+        return false;
+    }
+    return open() == 1 ||
+           !std::ranges::equal(own.strategy->parent_pool(), other.strategy->parent_pool());
 }
 
 void Follower::fill(evolve::BirthId origin, const SharedIndividual& genome) {

@@ -66,8 +66,8 @@ class Follower {
     }
     [[nodiscard]] std::size_t open() const { return open_.size(); }
     /// Whether a round is another one than the open round of its generation: this rank has come to
-    /// another state, and nothing that was made of its births counts. Of several open rounds only
-    /// the newest could tell, and what they were before a jump is not known: then never.
+    /// another state, and nothing that was made of its births counts. Of several open rounds the
+    /// parents tell: digests of those before the newest are others after a jump.
     [[nodiscard]] bool contradicts(const Round& other) const;
     /// An open round.
     [[nodiscard]] const SharedRound& round(std::uint64_t generation) const {

@@ -208,7 +208,7 @@ NextRound next_round(const Round& told, const Round& newest, const Record& recor
     }
     const std::vector<std::uint32_t> ranks = evaluators(told, record.holders);
     if (!next) {
-        next = newest.strategy->apply(record.decision);
+        next = evolve::state_after(*newest.strategy, record.decision);
     }
     const std::span<const evolve::Member> members = next->parent_pool();
     std::vector<MemberSource> sources = sources_of(members, told, newest, threads);

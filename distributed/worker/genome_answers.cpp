@@ -46,65 +46,92 @@ GenomeReply take_reply(std::deque<NamedIndividual>& genomes) {
 }  // namespace
 
 void GenomeAnswers::add(int rank, ComputeThread& compute, std::span<const NamedIndividual> wanted) {
-    std::vector<evolve::BirthId> gone;
-    std::vector<evolve::BirthId> origins;
-    std::vector<SharedIndividual> genomes;
+    Queue& queue = queues_[rank];
+    queue.compute = &compute;
+    queue.looks = {};
+    queue.still = 0.0;
+    queue.given_up = false;
     // Islands may share a genome, and whoever asks for all of both names it twice.
     std::unordered_set<evolve::BirthId> told;
-    for (const auto& [origin, genome] : wanted) {
-        if (!told.insert(origin).second) {
-            continue;
-        }
-        if (genome) {
-            origins.push_back(origin);
-            genomes.push_back(genome);
-        } else {
-            gone.push_back(origin);
+    for (const NamedIndividual& one : wanted) {
+        if (told.insert(one.first).second) {
+            queue.wanted.push_back(one);
         }
     }
-    compute.bring_to_host(std::move(genomes),
-                          [this, rank, gone = std::move(gone),
-                           origins = std::move(origins)](std::vector<SharedIndividual> arrived) {
-                              Queue& queue = queues_[rank];
-                              for (const evolve::BirthId origin : gone) {
-                                  queue.genomes.emplace_back(origin, nullptr);
-                              }
-                              for (std::size_t i = 0; i < origins.size(); ++i) {
-                                  queue.genomes.emplace_back(origins[i], std::move(arrived[i]));
-                              }
-                              queue.looks = {};
-                              queue.still = 0.0;
-                              queue.given_up = false;
-                              send_more();
-                          });
+    send_more();
 }
 
 void GenomeAnswers::send_more() {
     for (auto at = queues_.begin(); at != queues_.end();) {
-        send_more(at->first, at->second);
-        at = at->second.genomes.empty() ? queues_.erase(at) : std::next(at);
+        Queue& queue = at->second;
+        send_more(at->first, queue);
+        const bool done = queue.wanted.empty() && queue.ready.empty() && !queue.bringing;
+        at = done ? queues_.erase(at) : std::next(at);
     }
 }
 
 void GenomeAnswers::send_more(int rank, Queue& queue) {
     const std::size_t left = std::exchange(queue.unfinished, communicator_.unfinished(rank));
     queue.still += queue.looks.look(lease_).seconds;
-    if (queue.unfinished < left) {
+    // What is still to be brought waits for the jobs before, not for the rank.
+    if (queue.unfinished < left || queue.bringing) {
         queue.still = 0.0;
     }
-    while (!queue.genomes.empty() && queue.unfinished < max_unfinished) {
-        send(communicator_, rank, take_reply(queue.genomes));
-        queue.unfinished = communicator_.unfinished(rank);
-        queue.still = 0.0;
+    send_ready(rank, queue);
+    while (queue.ready_bytes < max_unfinished && !queue.wanted.empty() && !queue.bringing) {
+        bring(rank, queue);
+        send_ready(rank, queue);
     }
     const double patience =
         std::max(lease_, static_cast<double>(queue.unfinished) / slow_bytes_a_second);
     if (!queue.given_up && queue.still > patience) {
         queue.given_up = true;
-        for (auto& [origin, genome] : queue.genomes) {
+        std::ranges::move(std::exchange(queue.wanted, {}), std::back_inserter(queue.ready));
+        for (auto& [origin, genome] : queue.ready) {
             genome = nullptr;
         }
+        queue.ready_bytes = 0;
     }
+}
+
+void GenomeAnswers::send_ready(int rank, Queue& queue) {
+    while (!queue.ready.empty() && queue.unfinished < max_unfinished) {
+        const GenomeReply reply = take_reply(queue.ready);
+        for (const NamedGenome& genome : reply.genomes) {
+            queue.ready_bytes -= genome.weights.size() * sizeof(float);
+        }
+        send(communicator_, rank, reply);
+        queue.unfinished = communicator_.unfinished(rank);
+        queue.still = 0.0;
+    }
+}
+
+void GenomeAnswers::bring(int rank, Queue& queue) {
+    std::vector<evolve::BirthId> origins;
+    std::vector<SharedIndividual> genomes;
+    for (std::size_t bytes = 0; !queue.wanted.empty() && bytes < part_; queue.wanted.pop_front()) {
+        auto& [origin, genome] = queue.wanted.front();
+        if (!genome) {
+            queue.ready.emplace_back(origin, nullptr);
+            continue;
+        }
+        bytes += static_cast<std::size_t>(genome->structure->weight_count()) * sizeof(float);
+        origins.push_back(origin);
+        genomes.push_back(std::move(genome));
+    }
+    if (genomes.empty()) {
+        return;
+    }
+    queue.bringing = true;
+    queue.compute->bring_to_host(std::move(genomes), [this, rank, origins = std::move(origins)](
+                                                         std::vector<SharedIndividual> arrived) {
+        Queue& to = queues_.at(rank);
+        to.bringing = false;
+        for (std::size_t i = 0; i < origins.size(); ++i) {
+            to.ready_bytes += arrived[i]->weights.size() * sizeof(float);
+            to.ready.emplace_back(origins[i], std::move(arrived[i]));
+        }
+    });
 }
 
 bool GenomeAnswers::waiting() const {

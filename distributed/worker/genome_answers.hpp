@@ -30,14 +30,17 @@ class GenomeAnswers {
   public:
     /// A rank that has not taken so many bytes is sent no more.
     static constexpr std::size_t max_unfinished = std::size_t{8} << 20U;
+    /// Bytes that come from the backend at once: each time waits for the jobs before.
+    static constexpr std::size_t brought_at_once = std::size_t{256} << 20U;
 
     /// @param lease seconds in which a rank that lives takes something, unless more is on its way
     /// than a slow network brings by then.
-    GenomeAnswers(Communicator& communicator, double lease)
-        : communicator_(communicator), lease_(lease) {}
+    GenomeAnswers(Communicator& communicator, double lease, std::size_t part = brought_at_once)
+        : communicator_(communicator), lease_(lease), part_(part) {}
 
-    /// Begins to send a rank what it asked for, once the weights are on the host: at once, or in a
-    /// later call of compute.hand_over(), which must not outlive this.
+    /// Begins to send a rank what it asked for. Weights that lie on the backend come to the host in
+    /// parts, the next while the last of one are sent, by compute.hand_over(), which must not
+    /// outlive this.
     void add(int rank, ComputeThread& compute, std::span<const NamedIndividual> wanted);
     /// Goes on. A rank that takes nothing for too long hears, should it come back, that the rest is
     /// gone: then it asks for it again, or gives back what needs it.
@@ -47,17 +50,25 @@ class GenomeAnswers {
 
   private:
     struct Queue {
-        std::deque<NamedIndividual> genomes;
+        ComputeThread* compute = nullptr;    ///< That brings what is wanted to the host.
+        std::deque<NamedIndividual> wanted;  ///< Not yet brought or sent,
+        std::deque<NamedIndividual> ready;   ///< on the host, or gone; these are sent first.
+        std::size_t ready_bytes = 0;
+        bool bringing = false;
         std::size_t unfinished = 0;  ///< At the last look.
         LookTimer looks;
         double still = 0.0;  ///< Seconds since the rank took or asked for something.
         bool given_up = false;
     };
     void send_more(int rank, Queue& queue);
+    void send_ready(int rank, Queue& queue);
+    /// Brings the next part of what is wanted to the host.
+    void bring(int rank, Queue& queue);
 
     Communicator& communicator_;
     double lease_;
-    std::map<int, Queue> queues_;  ///< By rank; none is empty.
+    std::size_t part_;
+    std::map<int, Queue> queues_;  ///< By rank; none is done.
 };
 
 /// What was read of an answer: a genome, or the problem with it.

@@ -22,7 +22,7 @@ void RemakingBudget::note(const JobResult& result) {
         seconds_of_one =
             std::max(seconds_of_one, result.remaking / static_cast<double>(result.remade));
     }
-    const double share = share_ * (result.genomes.front()->on_host() ? 1.0 : backend_share);
+    const double share = share_ * (result.made_on_backend ? backend_share : 1.0);
     per_birth_ = share * result.cost.evaluate / births / seconds_of_one;
 }
 

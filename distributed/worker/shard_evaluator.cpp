@@ -154,13 +154,14 @@ ShardEvaluator::Lives ShardEvaluator::live(Job& job, JobResult& result) {
     result.genomes.resize(count);
     Lives lives;
     lives.retries.resize(count);
-    const bool made = make_on_backend(job, result, lives.retries);
-    const bool split = !made && may_be_split();
+    result.made_on_backend = make_on_backend(job, result, lives.retries);
+    const bool split = !result.made_on_backend && may_be_split();
     const std::size_t parts = split ? part_choice_.parts(count) : 1;
     if (parts > 1) {
         live_in_parts(job, result, lives, parts);
     } else {
-        if (!made) make_on_host(with_parents_on_host(job), {0, count}, result, lives.retries);
+        if (!result.made_on_backend)
+            make_on_host(with_parents_on_host(job), {0, count}, result, lives.retries);
         result.cost.vary = seconds_since(start);
         lives.born = variation_.develops() ? develop(result) : learn(job, result);
         lives.evaluations = evaluations(job, result);

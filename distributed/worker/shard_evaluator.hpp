@@ -53,6 +53,7 @@ struct JobResult {
     OrderRange births;
     ShardScores scores;
     std::vector<SharedIndividual> genomes;
+    bool made_on_backend = false;  ///< What can be made there, as most of their parents lie there.
     ShardCost cost;
     double remaking = 0.0;   ///< Seconds before it in which parents were made once more,
     std::size_t remade = 0;  ///< and how many.
@@ -109,11 +110,17 @@ class ShardEvaluator {
     void live_in_parts(Job& job, JobResult& result, Lives& lives, std::size_t parts);
     /// Whether parts of a job would run beside each other.
     [[nodiscard]] bool may_be_split() const;
+    /// Makes all births of a job where most have parents that belong on the backend, and some can
+    /// be made there, and says so; what cannot is made on the host.
     [[nodiscard]] bool make_on_backend(Job& job, JobResult& result,
                                        std::vector<std::uint32_t>& retries);
+    /// Makes births on the host, on all threads, each with its number.
+    void make_each(std::span<const evolve::Birth> births,
+                   const std::shared_ptr<const PoolGenomes>& parents,
+                   const std::function<void(std::size_t, Child)>& take);
     /// Children whose weights lie on the backend; none where it makes none of them.
     struct BackendBirths {
-        std::vector<SharedIndividual> children;
+        std::vector<SharedIndividual> children;  ///< Null where the host is to make one.
         std::vector<std::uint32_t> retries;
         bool short_of_memory = false;
     };

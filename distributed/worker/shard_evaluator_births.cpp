@@ -47,22 +47,23 @@ bool ShardEvaluator::make_on_backend(Job& job, JobResult& result,
     if (!on_backend_ || !job.children.empty() || !job.round->kinship.empty()) {
         return false;
     }
-    const std::size_t count = job.size();
     std::vector<evolve::BackendChildren::ResolvedBirth> births;
-    std::vector<std::size_t> indices;  // of births that are not carried
+    std::vector<std::size_t> indices;  // of these births
+    std::vector<std::size_t> carried;
+    std::vector<std::size_t> rest;
     const evolve::Strategy& strategy = *job.round->strategy;
-    const auto position_of = [&](std::size_t i) { return job.round->order[job.births.begin + i]; };
-    for (std::size_t i = 0; i < count; ++i) {
-        if (strategy.carries(position_of(i))) continue;
-        if (!resolve(strategy.birth(position_of(i)), *job.parents, births)) return false;
-        indices.push_back(i);
+    const auto birth_of = [&](std::size_t i) {
+        return strategy.birth(job.round->order[job.births.begin + i]);
+    };
+    for (std::size_t i = 0; i < job.size(); ++i) {
+        if (strategy.carries(job.round->order[job.births.begin + i])) {
+            carried.push_back(i);
+        } else {
+            (resolve(birth_of(i), *job.parents, births) ? indices : rest).push_back(i);
+        }
     }
-    // Not before it is known that children are made there: parents lie anywhere in memory.
-    for (std::size_t i = 0; i < count; ++i) {
-        if (!strategy.carries(position_of(i))) continue;
-        const evolve::Birth birth = strategy.birth(position_of(i));
-        result.genomes[i] = (*job.parents)[index_of(birth.parents.front().place)];
-    }
+    // Where most are made on the host all are: in parts, beside their evaluation.
+    if (births.size() < rest.size()) return false;
     await_releases();  // Their rows are those of the children.
     BackendBirths made = make_rows(births);
     if (made.short_of_memory && job.retired) {
@@ -70,14 +71,37 @@ bool ShardEvaluator::make_on_backend(Job& job, JobResult& result,
         made = make_rows(births);
     }
     result.cost.memory_splits += made.short_of_memory ? 1 : 0;
-    if (made.children.size() != births.size()) {
+    if (made.children.empty() && !births.empty()) {
         return false;
     }
+    // Not before it is known that children are made there: parents lie anywhere in memory.
+    for (const std::size_t i : carried) {
+        result.genomes[i] = (*job.parents)[index_of(birth_of(i).parents.front().place)];
+    }
     for (std::size_t i = 0; i < indices.size(); ++i) {
+        if (!made.children[i]) {
+            rest.push_back(indices[i]);
+            continue;
+        }
         result.genomes[indices[i]] = std::move(made.children[i]);
         retries[indices[i]] = made.retries[i];
     }
+    std::vector<evolve::Birth> of_host;
+    std::ranges::transform(rest, std::back_inserter(of_host), birth_of);
+    make_each(of_host, job.parents, [&](std::size_t i, Child child) {
+        result.genomes[rest[i]] = std::move(child.genome);
+        retries[rest[i]] = child.retries;
+    });
     return true;
+}
+
+void ShardEvaluator::make_each(std::span<const evolve::Birth> births,
+                               const std::shared_ptr<const PoolGenomes>& parents,
+                               const std::function<void(std::size_t, Child)>& take) {
+    const std::shared_ptr<const PoolGenomes> genomes = on_host(parents, births);
+    for_each_index(threads_, births.size(), block_of_genomes, [&](std::size_t i) {
+        take(i, make_child(variation_, births[i], *genomes, genomes_));
+    });
 }
 
 bool ShardEvaluator::resolve(const evolve::Birth& birth, const PoolGenomes& genomes,
@@ -102,11 +126,9 @@ ShardEvaluator::BackendBirths ShardEvaluator::make_rows(
     BackendBirths made;
     made.retries.resize(births.size());
     const BackendChildren::Made outcome = on_backend_->make(births, children, made.retries);
-    made.short_of_memory = outcome == BackendChildren::Made::out_of_memory;
-    if (outcome == BackendChildren::Made::all) {
-        made.children.assign(std::make_move_iterator(blanks.begin()),
-                             std::make_move_iterator(blanks.end()));
-    }
+    made.short_of_memory = outcome.short_of_memory;
+    if (!outcome.births.empty()) made.children.resize(births.size());
+    for (const std::size_t i : outcome.births) made.children[i] = std::move(blanks[i]);
     return made;
 }
 
@@ -143,19 +165,19 @@ std::vector<SharedIndividual> ShardEvaluator::make_once_more(const Remakes& rema
     std::vector<SharedIndividual> made(remakes.recipes.size());
     BackendBirths rows = large.empty() ? BackendBirths{} : make_rows(large);
     short_of_memory_ += rows.short_of_memory ? 1 : 0;
-    if (rows.children.empty()) {
-        rest.insert(rest.end(), indices.begin(), indices.end());
-    }
-    for (std::size_t i = 0; i < rows.children.size(); ++i) {
-        made[indices[i]] = std::move(rows.children[i]);
+    rows.children.resize(large.size());
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        if (rows.children[i]) {
+            made[indices[i]] = std::move(rows.children[i]);
+        } else {
+            rest.push_back(indices[i]);
+        }
     }
     std::vector<evolve::Birth> births;
     std::ranges::transform(rest, std::back_inserter(births),
                            [&](std::size_t i) { return remakes.recipes[i].birth; });
-    const std::shared_ptr<const PoolGenomes> former = on_host(remakes.former, births);
-    for_each_index(threads_, rest.size(), block_of_genomes, [&](std::size_t i) {
-        made[rest[i]] = make_child(variation_, births[i], *former, genomes_).genome;
-    });
+    make_each(births, remakes.former,
+              [&](std::size_t i, Child child) { made[rest[i]] = std::move(child.genome); });
     return made;
 }
 

@@ -12,6 +12,7 @@
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
 #include "cambrian/tests/support/network_run.hpp"
+#include "cambrian/tests/support/recording_reporter.hpp"
 #include "cambrian/tests/support/temporary_directory.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 
@@ -21,17 +22,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::StartsWith;
-
-class WarningReporter final : public distributed::Reporter {
-  public:
-    void started(const distributed::Experiment&, const std::vector<std::string>&,
-                 std::uint64_t) override {}
-    void progressed(std::uint64_t, std::uint64_t, std::uint64_t) override {}
-    void generation_done(const distributed::GenerationReport&) override {}
-    void warning(const std::string& text) override { warnings.push_back(text); }
-
-    std::vector<std::string> warnings;
-};
 
 /// Of two structures each: one that looks up a row that is there, and one that does not.
 std::vector<evolve::Genome> right_and_wrong_networks() {
@@ -68,7 +58,7 @@ Ran run_on(Backend& backend) {
     experiment.population.size = experiment.distribution.shard_size = 4;
     experiment.stop.generations = 1;
     experiment.identity_json = experiment.resolved_json = R"({"task": {"type": "xor"}})";
-    WarningReporter reporter;
+    RecordingReporter reporter;
     distributed::Communicator alone = distributed::make_local_communicator();
     const std::atomic<int> interrupt = 0;
     const distributed::RunResult result = distributed::run_coordinator(

@@ -128,6 +128,15 @@ class FullDisk {
     void (*handler_)(int);
 };
 
+TEST(RunDirectory, WritesNoConfigThatNobodyReads) {
+    const TemporaryDirectory place;
+    const EvolutionDirectory directory(place.path(), 3);
+    const std::string deep = R"({"deep": )" + std::string(200, '[') + std::string(200, ']') + "}";
+    EXPECT_THAT([&] { directory.write_config(deep, "cpu"); },
+                ThrowsMessage<ConfigError>(HasSubstr("config.json cannot be written")));
+    EXPECT_FALSE(std::filesystem::exists(place.path() / "config.json"));
+}
+
 TEST(RunDirectory, FullDiskReplacesNoWholeFile) {
     const TemporaryDirectory place;
     const EvolutionDirectory directory(place.path(), 3);

@@ -147,5 +147,37 @@ TEST(Price, DoesNotKeepARunFromBeingSolved) {
               StopReason::generations);
 }
 
+/// A network of `units` whose answer is a number, whatever it sees.
+evolve::Genome constant_network(std::int64_t units, float answer) {
+    const nlohmann::json network{
+        {"layers", {{{"type", "dense"}, {"out", units}}, {{"type", "dense"}}}}};
+    RandomStream rng(random_key(1, "test.price"), 0);
+    evolve::Genome genome = evolve::sample_genome(blueprint_from_json(network, 2, 1), rng, 0);
+    std::ranges::fill(genome.weights, 0.0F);
+    genome.weights.back() = answer;
+    return genome;
+}
+
+TEST(Price, DoesNotHideWhoReachesAMarkOfTheTrainFitness) {
+    const TemporaryDirectory place;
+    Experiment experiment = callback_experiment(
+        place.path() / "run",
+        solvable_task(sum_task(),
+                      {.candidate = 4.0, .phase = evolve::Phase::train, .passes = 4.0}));
+    const std::vector<evolve::Genome> networks{constant_network(1, 0.0F),
+                                               constant_network(8, 5.0F)};
+    experiment.variation.founder = networks.front().blueprint;
+    experiment.variation.initial = std::make_shared<const evolve::InitialNetworks>(networks);
+    experiment.selection.bytes_weight = 0.5;
+    experiment.stop.generations = 1;
+    experiment.stop.solved = true;
+    EXPECT_EQ(launch(experiment, {}).result.reason, StopReason::generations);
+    experiment.directory = place.path() / "several";
+    experiment.stop.candidates = 12;
+    EXPECT_EQ(launch(experiment, {}).result.reason, StopReason::solved);
+    const NetworkFile best = read_network(experiment.directory / "best.cmb");
+    EXPECT_GT(best.genome.weights.back(), 4.0F);
+}
+
 }  // namespace
 }  // namespace cambrian::distributed

@@ -74,6 +74,34 @@ TEST_F(FollowerTest, NothingThatAnotherStateMadeCountsAfterAJump) {
     EXPECT_FALSE(kept(3));
 }
 
+TEST_F(FollowerTest, OpenBlocksOfAnotherStateAreToldByTheirParentsAfterAJump) {
+    experiment.steady_state = {.window = 30, .block = 6};
+    const auto follower = [&] {
+        return Follower(make_strategy(experiment), {false, ranks}, variation, memory, threads);
+    };
+    Follower right = follower();
+    Follower diverged = follower();
+    const auto tell = [&](Follower& of, double best) {
+        const evolve::Scores scores =
+            valid_scores(6, [best](std::uint64_t i) { return best - static_cast<double>(i); });
+        const evolve::Strategy& newest = *of.newest()->strategy;
+        static_cast<void>(
+            of.apply({of.round()->generation(), newest.decide(scores, threads), {{6, 0}}}));
+    };
+    tell(right, 1.0);
+    tell(diverged, 1.0);
+    tell(right, 2.0);
+    tell(diverged, 3.0);
+    const SharedRound same = diverged.round(right.newest()->generation() - 1);
+    const SharedRound other = diverged.newest();
+    EXPECT_FALSE(diverged.contradicts(*other));
+    static_cast<void>(diverged.load(right.newest()->strategy->save(), right.holders()));
+    EXPECT_EQ(diverged.newest()->digest, right.newest()->digest);
+    EXPECT_TRUE(diverged.contradicts(*other));
+    EXPECT_FALSE(diverged.contradicts(*same));
+    EXPECT_FALSE(diverged.contradicts(*diverged.newest()));
+}
+
 TEST_F(FollowerTest, WhatAnotherStateMadeIsNoParentAGenerationLater) {
     Follower& diverged = *followers[0];
     static_cast<void>(diverged.apply(record_by_place(*all->round(), -1.0, threads)));

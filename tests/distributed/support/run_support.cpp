@@ -102,19 +102,6 @@ class SolvableTask final : public WatchedTask {
 
 }  // namespace
 
-void RecordingReporter::started(const Experiment&, const std::vector<std::string>& rank_lines,
-                                std::uint64_t generation) {
-    ranks = rank_lines;
-    first_generation = generation;
-}
-
-void RecordingReporter::generation_done(const GenerationReport& report) {
-    reports.push_back(report);
-    if (on_generation) {
-        on_generation(report);
-    }
-}
-
 evolve::Scores valid_scores(std::uint64_t births,
                             const std::function<double(std::uint64_t)>& fitness) {
     evolve::Scores scores(births);
@@ -373,6 +360,12 @@ std::string text_of(const std::filesystem::path& path) {
     std::ostringstream text;
     text << file.rdbuf();
     return text.str();
+}
+
+std::string uninterrupted(Experiment experiment, const std::filesystem::path& directory) {
+    experiment.directory = directory;
+    static_cast<void>(launch(experiment, {}));
+    return results_of(directory);
 }
 
 std::string results_of(const std::filesystem::path& directory) {

@@ -14,27 +14,13 @@
 #include "cambrian/distributed/experiment.hpp"
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/evolve/runs/individual_log.hpp"
+#include "cambrian/tests/support/recording_reporter.hpp"
 #include "cambrian/tests/support/temporary_directory.hpp"
 
 namespace cambrian::distributed {
 
+using test::RecordingReporter;
 using test::TemporaryDirectory;
-
-/// Keeps what it is told; `on_generation` may act on it.
-class RecordingReporter final : public Reporter {
-  public:
-    void started(const Experiment&, const std::vector<std::string>& rank_lines,
-                 std::uint64_t generation) override;
-    void progressed(std::uint64_t, std::uint64_t, std::uint64_t) override {}
-    void generation_done(const GenerationReport& report) override;
-    void warning(const std::string& text) override { warnings.push_back(text); }
-
-    std::vector<std::string> ranks;
-    std::uint64_t first_generation = 0;
-    std::vector<GenerationReport> reports;
-    std::vector<std::string> warnings;
-    std::function<void(const GenerationReport&)> on_generation;
-};
 
 /// What a founder of xor may be instead: 1.6 MB of weights.
 [[nodiscard]] Blueprint wide_founder();
@@ -102,6 +88,9 @@ struct Pieces {
 /// generations.csv, individuals.cmb, islands.csv and species.csv where there are such, and
 /// best.cmb, one after the other.
 [[nodiscard]] std::string results_of(const std::filesystem::path& directory);
+/// Those of a run of its own.
+[[nodiscard]] std::string uninterrupted(Experiment experiment,
+                                        const std::filesystem::path& directory);
 
 /// Cells of a line of a table, by the names of its columns.
 using TableRow = std::map<std::string, std::string>;

@@ -73,6 +73,7 @@ class BackendFailure : public BackendRank {
         const JobResult result = evaluator.work(of_round);
         expect_equal(result, result_of_host());
         EXPECT_EQ(result.cost.memory_splits, splits);
+        EXPECT_EQ(result.made_on_backend, on_backend);
         EXPECT_TRUE(std::ranges::all_of(result.genomes, [&](const SharedIndividual& genome) {
             return genome->on_host() != on_backend;
         }));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "cambrian/engine/core/clock.hpp"
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/evolve/genome/weight_rows.hpp"
 #include "cambrian/tests/distributed/support/run_support.hpp"
 
 // Genomes for another rank: no more ahead than it takes. Genomes from another rank: structures once
@@ -219,6 +221,45 @@ TEST_F(SentGenomesTest, AreLetGoWhereNobodyTakesThemAndAskedForAgain) {
     answers.add(1, compute, later);
     take();
     EXPECT_EQ(taken_.back(), lost - 1);
+}
+
+TEST_F(SentGenomesTest, ComeFromTheBackendAsTheyAreTaken) {
+    evolve::WeightRows rows(*backend_);
+    experiment_.variation.founder = wide_founder();
+    evolve::ChildPlan plan;
+    evolve::Individual founder;
+    evolve::Variation(experiment_.seed, experiment_.variation)
+        .materialise({}, std::span<const evolve::Individual* const>{}, plan, founder);
+    std::vector<std::weak_ptr<evolve::Individual>> there;
+    wanted_.clear();
+    for (evolve::BirthId origin = 0; origin < lost; ++origin) {
+        const auto genome = std::make_shared<evolve::Individual>();
+        genome->structure = founder.structure;
+        genome->row = rows.take({founder.structure->weight_count()}).front();
+        there.emplace_back(genome);
+        wanted_.emplace_back(origin, genome);
+    }
+    GenomeAnswers answers(giver_, 60.0, std::size_t{12'000'000});  // Eight of them.
+    ComputeThread compute(evaluator_);
+    answers.add(1, compute, wanted_);
+    wanted_.clear();
+    const auto brought = [&] {
+        compute.drain();
+        compute.hand_over();
+        answers.send_more();
+        return std::ranges::count_if(there, [](const auto& one) { return one.expired(); });
+    };
+    static_cast<void>(brought());
+    EXPECT_EQ(brought(), 16) << "the next part, while the last of the first are sent";
+    EXPECT_EQ(brought(), 16) << "none more than is sent soon";
+    for (int turn = 0; answers.waiting() && turn < 20; ++turn) {
+        take();
+        static_cast<void>(brought());
+    }
+    take();
+    std::vector<evolve::BirthId> all(lost);
+    std::iota(all.begin(), all.end(), evolve::BirthId{0});
+    EXPECT_EQ(taken_, all);
 }
 
 TEST_F(SentGenomesTest, WaitForARankWhileTheirOwnStoodStill) {

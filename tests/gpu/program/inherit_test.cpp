@@ -1,5 +1,7 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -13,6 +15,11 @@
 // Children whose weights lie on the device: bit for bit those that the host makes.
 namespace cambrian {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::Gt;
+using ::testing::Lt;
+using ::testing::SizeIs;
 
 /// Every fifth is subnormal or a zero, of either sign.
 std::vector<float> values(std::size_t count, std::uint32_t lane) {
@@ -207,7 +214,7 @@ void expect_the_children_of_the_host(evolve::SpliceMode mode, bool structures) {
             evaluated_here.push_back(&next_here[i]);
             evaluated_there.push_back(&next_there[i]);
         }
-        ASSERT_EQ(backend_children.make(resolved, children, retries), BackendChildren::Made::all);
+        ASSERT_THAT(backend_children.make(resolved, children, retries).births, SizeIs(count));
         for (std::size_t i = 0; i < count; ++i)
             EXPECT_EQ(evolve::copy_to_host(next_there[i], *vulkan), next_here[i])
                 << generation << ": " << i;
@@ -229,6 +236,54 @@ TEST(BackendChildren, AreThoseOfTheHost) {
          {evolve::SpliceMode::blend, evolve::SpliceMode::point, evolve::SpliceMode::uniform})
         expect_the_children_of_the_host(mode, true);
     expect_the_children_of_the_host(evolve::SpliceMode::blend, false);
+}
+
+TEST(BackendChildren, AreThoseThatPiecesMake) {
+    constexpr std::size_t count = 24;
+    const auto vulkan = make_vulkan_backend(test::test_vulkan_options(Math::strict));
+    evolve::VariationSettings settings;
+    // Where its second layer varies, time constants follow rules that devices do not know.
+    settings.founder = blueprint_from_json(
+        nlohmann::json::parse(
+            R"({"layers": [{"type": "dense", "out": 1024}, {"type": "neurons", "out": 2, "continuous": true}]})"),
+        4, 2);
+    settings.mutation.weight_rate = 0.3F;
+    settings.mutation.weight_replace_rate = 0.0F;
+    settings.mutation.layer_type_rate = 0.0F;
+    settings.mutation.layer_insert_rate = 0.0F;
+    settings.mutation.link_add_rate = 0.0F;
+    const evolve::Variation variation(3, settings);
+    BackendChildren backend_children(*vulkan, variation, evolve::Family::graph);
+    Generation parents(count);
+    for (std::uint64_t generation = 0; generation < 2; ++generation) {
+        Generation expected(count);
+        Generation found(count);
+        std::vector<BackendChildren::ResolvedBirth> resolved;
+        std::vector<Individual*> children;
+        std::vector<std::uint32_t> retries(count);
+        std::vector<bool> of_host;
+        for (const Birth& birth : births_of(generation, count)) {
+            const std::size_t i = resolved.size();
+            resolved.push_back({.birth = birth, .parents = {}});
+            std::vector<const Individual*> own;
+            for (std::size_t p = 0; p < birth.parents.size(); ++p)
+                own.push_back(resolved[i].parents.at(p) = &parents[birth.parents[p].birth]);
+            evolve::ChildPlan plan;
+            variation.materialise(birth, own, plan, expected[i]);
+            of_host.push_back(plan.needs_host());
+            children.push_back(&found[i]);
+        }
+        const std::vector<std::size_t> made =
+            backend_children.make(resolved, children, retries).births;
+        for (std::size_t i = 0; i < count; ++i)
+            EXPECT_EQ(std::ranges::binary_search(made, i), !of_host[i]) << i;
+        if (generation == 1) {
+            EXPECT_THAT(made, SizeIs(AllOf(Gt(0U), Lt(count))));
+        }
+        for (const std::size_t i : made)
+            EXPECT_EQ(evolve::copy_to_host(found[i], *vulkan), expected[i]) << i;
+        parents = std::move(expected);
+    }
 }
 
 TEST(BackendChildren, GiveTheirMemoryBack) {
