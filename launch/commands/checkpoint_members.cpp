@@ -80,20 +80,26 @@ distributed::NetworkFile CheckpointMembers::file(const evolve::Member& member) c
 
 CheckpointMembers read_checkpoint_members(const CommandContext& context, const std::string& path) {
     const Source source = source_of(path);
+    // Its task is made of what the program says.
+    if (asked_by_program(source.run))
+        throw InputError(
+            fmt::format("the checkpoints of {} cannot be read (a program judges its networks, with "
+                        "cambrian.Evolution) use its best.cmb",
+                        source.run.string()));
     const Schema schema(context.tasks, context.genomes);
     std::vector<Difference> unchanged;
     const ResolvedConfig config = read_resumed(source.run, {}, schema, unchanged);
     const evolve::TaskSchedule tasks = make_tasks(config, context.tasks);
-    CheckpointMembers result{
-        .run = source.run,
-        .path = source.checkpoint,
-        .experiment =
-            make_experiment(config, schema, tasks, make_founder(config, *tasks.first, source.run),
-                            Purpose::evaluate, context.strategies, context.genomes)};
+    CheckpointMembers result{.run = source.run,
+                             .path = source.checkpoint,
+                             .experiment = make_experiment(
+                                 config, schema, tasks,
+                                 make_founder(config, *tasks.first, IdleFormats::kept, source.run),
+                                 Purpose::evaluate, context.strategies, context.genomes)};
     result.checkpoint =
         distributed::decode_checkpoint(read_file(source.checkpoint), source.checkpoint.string());
-    result.strategy =
-        distributed::make_strategy(result.experiment)->load(result.checkpoint.strategy);
+    result.strategy = evolve::state_of(*distributed::make_strategy(result.experiment),
+                                       result.checkpoint.strategy);
     result.members = different_members(*result.strategy);
     return result;
 }

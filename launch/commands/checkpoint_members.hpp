@@ -33,7 +33,7 @@ struct CheckpointMembers {
 };
 
 /// Of a checkpoint, or of the newest one of the directory of a run. Throws InputError where there
-/// is none.
+/// is none, or a program asks for the run's networks.
 [[nodiscard]] CheckpointMembers read_checkpoint_members(const CommandContext& context,
                                                         const std::string& path);
 

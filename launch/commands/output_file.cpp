@@ -49,6 +49,18 @@ void refuse_input(const std::string& output, const std::vector<std::string>& inp
                             output, input == "-" ? "standard input" : input));
 }
 
+/// Lines on standard output would end in the file that is replaced, or go over the result.
+void refuse_standard_output(const std::string& output) {
+    struct stat there {};
+    struct stat lines {};
+    if (::stat(output.c_str(), &there) == 0 && S_ISREG(there.st_mode) &&
+        ::fstat(STDOUT_FILENO, &lines) == 0 && same(there, lines))
+        throw ConfigError(
+            fmt::format("{} would hold the result and the lines about it (standard output goes to "
+                        "that file) name another, or '-' for the result alone",
+                        output));
+}
+
 /// What runs, trainings, trials and sweeps write into their directories.
 constexpr std::array<std::string_view, 22> names_of_run{"best.cmb",
                                                         "best_genotype.cmb",
@@ -121,9 +133,15 @@ Destination::Destination(const CommandContext& context, std::string path,
       lines_(standard_ ? context.err : context.out) {
     if (standard_) return;
     refuse_input(path_, inputs);
+    refuse_standard_output(path_);
     refuse_file_of_run(path_);
     // Later the number may be that of a file of this process.
     if (descriptor_of(path_)) file();
+}
+
+bool Destination::replaces() const {
+    std::error_code none;
+    return !standard_ && !descriptor_of(path_) && fs::is_regular_file(path_, none);
 }
 
 OutputFile& Destination::file() {

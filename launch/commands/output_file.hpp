@@ -20,12 +20,16 @@ class Destination {
   public:
     /// Opens nothing yet, but takes a descriptor that is named. Throws ConfigError where a file
     /// would be replaced, by whatever path or link, that is one of the `inputs` ("-": standard
-    /// input) or that a run has written: nothing brings that back.
+    /// input) or that a run has written: nothing brings that back; and for the file that standard
+    /// output goes to.
     Destination(const CommandContext& context, std::string path,
                 const std::vector<std::string>& inputs);
 
     /// Standard output then has the result alone.
     [[nodiscard]] bool standard() const { return standard_; }
+    /// Whether a file is there that would be gone; devices, pipes and descriptors are only written
+    /// to.
+    [[nodiscard]] bool replaces() const;
     /// What lines about the result call it.
     [[nodiscard]] std::string name() const { return standard_ ? "standard output" : path_; }
     /// Where they go: to standard error where standard output has the result.

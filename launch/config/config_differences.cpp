@@ -82,6 +82,21 @@ std::string changes_text(const std::vector<Difference>& changes) {
     return text;
 }
 
+bool asked_by_program(const Json& config) {
+    static const Json::json_pointer place("/task/command");
+    if (!config.is_object() || !config.contains(place)) return false;
+    const Json& command = config.at(place);
+    // The client is the program of such a run alone: other programs import it.
+    return command.is_array() && command.size() == 2 && command[1].is_string() &&
+           fs::path(command[1].get<std::string>()).filename() == "cambrian.py";
+}
+
+bool asked_by_program(const fs::path& directory) {
+    const fs::path path = directory / "config.json";
+    std::error_code error;
+    return fs::is_regular_file(path, error) && asked_by_program(read_run_config(path));
+}
+
 ResolvedConfig read_resumed(const fs::path& directory, std::span<const std::string> overrides,
                             const Schema& schema, std::vector<Difference>& changes) {
     const fs::path path = directory / "config.json";

@@ -187,6 +187,7 @@ void apply(Json& json, const std::string& assignment, Origins& origins) {
     std::string path;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const bool last = i + 1 == parts.size();
+        const bool removes = last && value.is_null() && !is_free(path);
         path += (i == 0 ? "" : ".") + parts[i];
         if (parts[i].empty())
             throw ConfigError(
@@ -196,7 +197,7 @@ void apply(Json& json, const std::string& assignment, Origins& origins) {
         if (place->is_array() && is_index(parts[i], place->size())) {
             place = &(*place)[std::stoul(parts[i])];
         } else if (place->is_object()) {
-            if (last && value.is_null()) {
+            if (removes) {
                 place->erase(parts[i]);
                 return;
             }

@@ -127,9 +127,10 @@ evolve::MutationSettings mutation_settings(const Json& config,
 /// Throws ConfigError where nobody would be born on an island.
 void check_births(const Json& config, const evolve::PopulationSettings& settings,
                   std::uint64_t islands) {
+    // Members stay there without a birth.
+    if (config.at("steady_state").at("window") > 0) return;
     // Elsewhere elites are parents alone, or as many as leave room for a child.
-    const bool carries =
-        config.at("strategy").at("type") == "elite" && config.at("steady_state").at("window") == 0;
+    const bool carries = config.at("strategy").at("type") == "elite";
     if ((!carries && settings.size > 1) || evolve::elite_count(settings) < settings.size) return;
     const std::string fraction =
         carries ? fmt::format(" with population.elite_fraction {}", settings.elite_fraction) : "";
@@ -227,8 +228,9 @@ evolve::LearningSettings learning_settings(const Json& config) {
         section<evolve::LearningSettings>(config, "learning", {"optimizer", "clip_norm"});
     const nlohmann::json plain(config.at("learning"));
     settings.optimizer = optimizer_from_json(plain.at("optimizer"), "learning.optimizer");
-    if (const double norm = plain.at("clip_norm").get<double>(); norm > 0.0)
-        settings.clip_norm = norm;
+    if (plain.at("clip_norm") != 0.0)
+        field_json::read(settings.clip_norm.emplace(), plain.at("clip_norm"), "learning.clip_norm",
+                         largest_norms);
     return settings;
 }
 

@@ -143,12 +143,20 @@ bool names_scales(const Json& object) {
 bool may_get_scales(const ResolvedConfig& config) {
     const Json& effective = *config.effective;
     if (!effective.contains("mutation")) return false;
-    const Json& mutation = effective["mutation"];
-    if (mutation.value("dtype_rate", 0.0) == 0.0) return false;
-    return !mutation.contains("dtypes") ||
-           std::ranges::any_of(mutation["dtypes"], [](const Json& each) {
-               return takes_scales(*dtype_named(each.get<std::string>()));
-           });
+    const auto may = [](const Json& mutation) {
+        if (mutation.value("dtype_rate", 0.0) == 0.0) return false;
+        return !mutation.contains("dtypes") ||
+               std::ranges::any_of(mutation["dtypes"], [](const Json& each) {
+                   return takes_scales(*dtype_named(each.get<std::string>()));
+               });
+    };
+    const auto may_on_island = [&](const Json& island) {
+        Json mutation = effective["mutation"];
+        mutation.merge_patch(island.value("mutation", Json::object()));
+        return may(mutation);
+    };
+    return may(effective["mutation"]) ||
+           std::ranges::any_of(effective.at("islands").at("overrides"), may_on_island);
 }
 
 /// Scales that nothing has would be no choice at all. For configs that have been read.
@@ -176,22 +184,6 @@ void refuse_idle_scales(const ResolvedConfig& config, Blueprint blueprint) {
     }
 }
 
-/// The slots of the layers of a section; that of the last, the head, is slots().
-std::vector<int> slots_of(const Json& layers, const GridSize& grid) {
-    std::vector<int> slots;
-    for (const Json& layer : layers) {
-        const int next = slots.empty() ? 0 : slots.back() + 1;
-        if (!layer.contains("at")) {
-            slots.push_back(next);
-            continue;
-        }
-        const auto at = layer["at"].get<std::array<int, 4>>();
-        slots.push_back(grid.index(at[0], at[1], at[2], at[3]));
-    }
-    slots.back() = grid.slots();
-    return slots;
-}
-
 /// Whether evolution may give a layer what its format holds: a link into it, or another type.
 bool may_get_weights(const ResolvedConfig& config) {
     const Json& effective = *config.effective;
@@ -214,7 +206,7 @@ void refuse_idle_formats(const ResolvedConfig& config, const Blueprint& blueprin
     const Json& network = network_of(config);
     if (!network.contains("layers") || may_get_weights(config)) return;
     const Json& layers = network["layers"];
-    const std::vector<int> slots = slots_of(layers, blueprint.grid);
+    const std::vector<int> slots = slots_of_layers(nlohmann::json(layers), blueprint.grid);
     const Network built(blueprint);
     std::set<int> holding;
     for (const WeightRange& range : built.weights())
@@ -254,15 +246,23 @@ Blueprint described_network(const Json& network, const evolve::TaskSignature& ta
     return blueprint_from_json(structure, task.observations, task.outputs, task.time, task.steps);
 }
 
-Founder make_founder(const ResolvedConfig& config, const evolve::Task& task,
+IdleFormats idle_formats(const ResolvedConfig& config) {
+    const fs::path run = config.effective->at("run").at("directory").get<std::string>();
+    std::error_code error;
+    return fs::is_regular_file(run / "config.json", error) ? IdleFormats::kept
+                                                           : IdleFormats::refused;
+}
+
+Founder make_founder(const ResolvedConfig& config, const evolve::Task& task, IdleFormats idle,
                      const fs::path& resumed) {
     return from(config.origins, "network", [&] {
         check_keys(network_of(config));
         if (!names_initial(config)) {
             Founder founder{described_network(network_of(config), task.signature()), nullptr, {}};
-            refuse_idle_scales(config, founder.blueprint);
-            // What has begun goes on as it is.
-            if (resumed.empty()) refuse_idle_formats(config, founder.blueprint);
+            if (idle == IdleFormats::refused) {
+                refuse_idle_scales(config, founder.blueprint);
+                refuse_idle_formats(config, founder.blueprint);
+            }
             evolve::check_task_fits(task, founder.blueprint);
             return founder;
         }
@@ -283,7 +283,7 @@ Founder make_founder(const ResolvedConfig& config, const evolve::Task& task,
         });
         Founder founder = started_from(config, std::move(genomes));
         founder.of_runs = std::move(of_runs);
-        refuse_idle_scales(config, founder.blueprint);
+        if (idle == IdleFormats::refused) refuse_idle_scales(config, founder.blueprint);
         if (keeps_weights(config))
             founder.notes = of_initial(config, initial_names(config).front(),
                                        [&] { return notes_of(files, task); });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -31,11 +32,20 @@ struct Founder {
 /// What the section network describes beside network.initial. Throws ConfigError or ShapeError.
 [[nodiscard]] Blueprint described_network(const Json& network, const evolve::TaskSignature& task);
 
+/// What becomes of number formats and scales that nothing will ever have.
+enum class IdleFormats : std::uint8_t {
+    refused,  ///< They are no choice.
+    kept,     ///< Of what has begun: it goes on as it is.
+};
+/// Kept where the directory that a config names holds a run.
+[[nodiscard]] IdleFormats idle_formats(const ResolvedConfig& config);
+
 /// The network of a config: those that network.initial names, read from their files, or else what
 /// the section describes, which fits the task. Throws ConfigError, ShapeError or InputError.
 /// @param resumed the directory of a run, whose copies of network.initial come before the
 /// files; empty: none.
 [[nodiscard]] Founder make_founder(const ResolvedConfig& config, const evolve::Task& task,
+                                   IdleFormats idle = IdleFormats::refused,
                                    const std::filesystem::path& resumed = {});
 
 /// Whether a config names network.initial.

@@ -215,7 +215,9 @@ distributed::TrainingJob make_training(const ResolvedConfig& config, const Schem
             "{}: task {} cannot be trained by gradient (it has no samples with answers) use task "
             "\"dataset\" or \"table\", or 'cambrian evolve'",
             config.origins.of("task"), job.task->type()));
-    Founder founder = make_founder(config, *job.task, resumed);
+    from(config.origins, "task", [&] { evolve::check_preparation(*job.task); });
+    Founder founder = make_founder(
+        config, *job.task, resumed.empty() ? IdleFormats::refused : IdleFormats::kept, resumed);
     job.blueprint = std::move(founder.blueprint);
     job.initial = std::move(founder.initial);
     check_genotypes(config, founder.of_runs, nullptr);
@@ -244,6 +246,11 @@ distributed::TrainingJob make_training(const ResolvedConfig& config, const Schem
 ResolvedConfig read_resumed_evolution(const std::filesystem::path& directory,
                                       std::span<const std::string> overrides, const Schema& schema,
                                       std::vector<Difference>& changes) {
+    if (asked_by_program(directory))
+        throw ConfigError(
+            fmt::format("the run in {} cannot be resumed from here (a program judges its networks, "
+                        "with cambrian.Evolution) go on {}",
+                        directory.string(), asking_program));
     ResolvedConfig config = read_resumed(directory, overrides, schema, changes);
     refuse_overrides_of_training(config.origins);
     return config;

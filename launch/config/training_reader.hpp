@@ -38,7 +38,8 @@ void refuse_overrides_of_training(const Origins& origins);
                                                    std::span<const std::string> overrides,
                                                    const Schema& schema,
                                                    std::vector<Difference>& changes);
-/// read_resumed of an evolution. Throws ConfigError for a section of training, too.
+/// read_resumed of an evolution that goes on. Throws ConfigError for a section of training and for
+/// a run that a program asks for, too.
 [[nodiscard]] ResolvedConfig read_resumed_evolution(const std::filesystem::path& directory,
                                                     std::span<const std::string> overrides,
                                                     const Schema& schema,

@@ -302,40 +302,42 @@ void find_changed(const Schema& schema, const Json& node, const Json* whole, con
     }
 }
 
-}  // namespace
-
-std::vector<std::string> vain_settings(const ResolvedConfig& config, const Schema& schema,
-                                       const evolve::VariationSettings& variation) {
-    const Json& json = *config.effective;
-    std::vector<std::string> notes;
+/// Notes on sections of a config.
+/// @param json what is read.
+/// @param given the sections that are told of, where a user wrote them: all, or those of an island.
+/// @param path of the sections: empty, or of the island with a dot.
+void note_vain(const Json& json, const Json& given, const std::string& path, const Schema& schema,
+               const evolve::VariationSettings& variation, std::vector<std::string>& notes) {
     const auto note = [&](const Dependence& dependence, std::string_view why) {
         const std::string section(dependence.section);
         std::vector<std::string> changed;
-        find_changed(schema, schema.root().at("properties").at(section), nullptr, json.at(section),
-                     section, dependence, changed);
+        find_changed(schema, schema.root().at("properties").at(section), nullptr, given.at(section),
+                     path + section, dependence, changed);
         if (!changed.empty())
             notes.push_back(fmt::format("{} {} nothing: {}", joined(changed),
                                         changed.size() == 1 ? "does" : "do", why));
     };
     for (const Dependence& dependence : dependences) {
-        if (!json.contains(dependence.section)) continue;
+        if (!given.contains(dependence.section)) continue;
         const std::string why = dependence.unread(json);
         if (!why.empty()) note(dependence, why);
     }
-    const std::string type = json.contains("genome") ? text_at(json, "genome", "type") : "";
-    if (type != "neat" && type != "hyperneat") return notes;
+    const std::string type = given.contains("genome") ? text_at(json, "genome", "type") : "";
+    if (type != "neat" && type != "hyperneat") return;
     const std::vector<const Neurons*> layers = neuron_layers(variation);
     const auto note_key = [&](std::string_view key, std::string_view why) {
         if (!why.empty()) note({"genome", key, "", nullptr}, why);
     };
     for (const LayerDependence& each : layer_dependences) {
         // A rate of 0 asks for nothing.
-        const bool asks = json.at("genome").value(each.key, Json()) != Json(0.0);
+        const bool asks = given.at("genome").value(each.key, Json()) != Json(0.0);
         // Time constants vary in containers, too.
         const bool read = std::ranges::any_of(layers, each.read) ||
                           (each.read == &Neurons::continuous && has_time_constants(variation));
         if (type == "neat" && asks && !read) note_key(each.key, each.why);
     }
+    // Migrants bring functions of other islands.
+    if (!path.empty()) return;
     // The bells of a CPPN are hidden neurons of its founders.
     const bool bells =
         type == "hyperneat" && !json.at("genome").at("substrate").at("locality").empty();
@@ -344,6 +346,27 @@ std::vector<std::string> vain_settings(const ResolvedConfig& config, const Schem
                  unless_choices(json, layers, &Neurons::Neuron::activation, "activations"));
     note_key("aggregation_rate",
              unless_choices(json, layers, &Neurons::Neuron::aggregation, "aggregations"));
+}
+
+/// What an island reads: the sections of all, with its own settings in their place.
+Json of_island(Json json, const Json& own) {
+    for (const auto& [section, settings] : own.items()) json[section].merge_patch(settings);
+    json["islands"]["overrides"] = Json::array();
+    return json;
+}
+
+}  // namespace
+
+std::vector<std::string> vain_settings(const ResolvedConfig& config, const Schema& schema,
+                                       const evolve::VariationSettings& variation) {
+    const Json& json = *config.effective;
+    std::vector<std::string> notes;
+    note_vain(json, json, "", schema, variation, notes);
+    if (!json.contains("islands")) return notes;
+    const Json& overrides = json.at("islands").at("overrides");
+    for (std::size_t i = 0; i < overrides.size(); ++i)
+        note_vain(of_island(json, overrides[i]), overrides[i],
+                  fmt::format("islands.overrides[{}].", i), schema, variation, notes);
     return notes;
 }
 

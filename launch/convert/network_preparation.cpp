@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/json/json_text.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -15,7 +14,7 @@ namespace {
 /// Whether a file should say how its rows are prepared: its task prepares them.
 bool lacks_preparation(const distributed::NetworkFile& network) {
     if (network.preparation || network.identity_json.empty()) return false;
-    const Json type = json_text::parse_ordered(network.identity_json).at("task").at("type");
+    const Json type = distributed::identity_of(network).at("task").at("type");
     return type == "table" || type == "dataset";
 }
 

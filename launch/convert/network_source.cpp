@@ -41,7 +41,8 @@ NetworkSource network_source(const std::string& path, const evolve::TaskRegistry
     const ResolvedConfig config =
         json.contains("training") ? resolve_training(document, schema) : resolve(document, schema);
     const auto task = make_task(config, tasks);
-    Founder founder = make_founder(config, *task);
+    // Who runs the config judges it; that of a run has been.
+    Founder founder = make_founder(config, *task, IdleFormats::kept);
     check_genotypes(config, founder.of_runs, nullptr);  // What is written is a network.
     check_initial_fits(config, *task, founder.initial);
     return {std::move(founder.blueprint), identity_text(schema, *config.written),

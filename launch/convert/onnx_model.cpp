@@ -146,6 +146,8 @@ std::vector<std::pair<std::string, std::string>> metadata(const distributed::Net
     else
         names = preparation->class_names();
     entries.emplace_back(preparation->classes.empty() ? "answers" : "classes", json_list(names));
+    if (preparation->ahead.value_or(0) > 0)
+        entries.emplace_back("ahead", fmt::format("{}", *preparation->ahead));
     if (preparation->sequence_rows > 0 && steps)
         entries.emplace_back("sequence_rows", fmt::format("{}", preparation->sequence_rows));
     return entries;

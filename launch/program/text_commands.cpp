@@ -92,8 +92,8 @@ void CommandLine::add_tokenize() {
             "  cambrian tokenize --train text.txt --kind character -o tokenizer.json",
             [this] { return tokenize_command(context_, tokenize_); });
     CLI::Option* input = sub.add_option("INPUT", tokenize_.input,
-                                        "The text, or with --decode the ids; - is standard "
-                                        "input");
+                                        "The file with the text, or with --decode the ids; - is "
+                                        "standard input");
     CLI::Option* tokenizer = sub.add_option("--tokenizer", tokenize_.tokenizer,
                                             "A tokenizer.json of Hugging Face's format, of the "
                                             "kind BPE, or its folder");

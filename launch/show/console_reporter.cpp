@@ -140,6 +140,7 @@ void ConsoleReporter::started(const distributed::Experiment& experiment,
                               const std::vector<std::string>& rank_lines,
                               std::uint64_t generation) {
     stop_ = experiment.stop;
+    unit_ = unit_of(experiment);
     changes_ = experiment.changes;
     if (generation > 0 && !changes_.empty()) task_ = experiment.task_number(generation - 1);
     if (settings_.quiet) return;
@@ -151,7 +152,7 @@ void ConsoleReporter::started(const distributed::Experiment& experiment,
     for (const std::string& line : rank_lines) out_ << "  " << line << '\n';
     out_ << notes_text(experiment);
     out_ << "  directory " << experiment.directory.string();
-    if (generation > 0) out_ << fmt::format(", continued at generation {}", generation);
+    if (generation > 0) out_ << fmt::format(", continued at {} {}", unit_, generation);
     out_ << std::endl;
 }
 
@@ -169,8 +170,9 @@ void ConsoleReporter::progressed(std::uint64_t generation, std::uint64_t done,
     if (held_ && now - printed_at_ >= seconds_on_a_terminal) print_held();
     constexpr std::uint64_t cells = 24;
     const std::uint64_t filled = total == 0 ? 0 : cells * std::min(done, total) / total;
-    std::string line = fmt::format("[{}{}] generation {}  {}/{}", std::string(filled, '='),
-                                   std::string(cells - filled, ' '), generation, done, total);
+    std::string line =
+        fmt::format("[{}{}] {} {}  {}/{}", std::string(filled, '='),
+                    std::string(cells - filled, ' '), unit_, generation, done, total);
     if (!estimate_.empty()) line += "  ETA " + estimate_;
     if (line.size() >= static_cast<std::size_t>(settings_.width))
         line.resize(static_cast<std::size_t>(std::max(1, settings_.width - 1)));
@@ -209,9 +211,9 @@ void ConsoleReporter::tell_change(const distributed::GenerationReport& report) {
     print_held();
     erase_bar();
     out_ << fmt::format(
-                "generation {:>5}  the task changes: {}; all are evaluated anew, and the best so "
+                "{} {:>5}  the task changes: {}; all are evaluated anew, and the best so "
                 "far is that of this task",
-                report.generation, changes_.at(*report.task - 1).text)
+                unit_, report.generation, changes_.at(*report.task - 1).text)
          << std::endl;
 }
 
@@ -228,7 +230,7 @@ void ConsoleReporter::print_held() {
 void ConsoleReporter::print(const distributed::GenerationReport& report) {
     FittedLine line(line_columns(settings_));
     const auto add = [&](const std::string& text) { line.add(text, dimmed(text)); };
-    line.add(fmt::format("generation {:>5}  best {:>9.6g}", report.generation, report.best));
+    line.add(fmt::format("{} {:>5}  best {:>9.6g}", unit_, report.generation, report.best));
     const std::string mean = fmt::format("  mean {:>9.6g}", report.mean);
     const std::string value = report.validated ? fmt::format("{:.6g}", *report.validated) : "";
     const std::string validated = report.validated ? "  validated " + value : "";

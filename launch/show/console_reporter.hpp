@@ -4,6 +4,7 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cambrian/distributed/run.hpp"
@@ -67,6 +68,7 @@ class ConsoleReporter : public distributed::Reporter {
     std::ostream& out_;
     ConsoleSettings settings_;
     distributed::StopSettings stop_;
+    std::string_view unit_ = "generation";  ///< See unit_of().
     std::vector<evolve::TaskChange> changes_;
     std::optional<std::uint64_t> task_;                       ///< Of the last generation.
     std::optional<distributed::GenerationReport> held_;       ///< Not printed yet.

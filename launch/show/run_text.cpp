@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 #include "cambrian/evolve/evaluation/program_cache.hpp"
+#include "cambrian/evolve/tasks/task_tensors.hpp"
+#include "cambrian/launch/config/config_differences.hpp"
 #include "cambrian/launch/show/shell_word.hpp"
 #include "cambrian/launch/show/structure_text.hpp"
 
@@ -62,11 +65,19 @@ std::optional<double> reached_fitness(const distributed::Experiment& experiment,
 /// Why none was reached where the last generation is compared as a whole; else empty.
 std::string invalid_text(const distributed::Experiment& experiment, std::uint64_t invalid) {
     if (experiment.stop.fitness_of == distributed::FitnessOf::best) return "";
-    return fmt::format(" ({} individual{} of the last generation had no valid fitness)", invalid,
-                       invalid == 1 ? "" : "s");
+    return fmt::format(" ({} individual{} of the last {} had no valid fitness)", invalid,
+                       invalid == 1 ? "" : "s", unit_of(experiment));
 }
 
 }  // namespace
+
+std::string_view unit_of(const evolve::SteadyStateSettings& settings) {
+    return settings.on() ? "block" : "generation";
+}
+
+std::string_view unit_of(const distributed::Experiment& experiment) {
+    return unit_of(experiment.steady_state);
+}
 
 std::string summary_text(const distributed::Experiment& experiment) {
     const Network network(first_network(experiment));
@@ -78,7 +89,8 @@ std::string summary_text(const distributed::Experiment& experiment) {
     const distributed::StopSettings& stop = experiment.stop;
     std::string end;
     const auto add = [&](const std::string& part) { end += (end.empty() ? "" : ", or ") + part; };
-    if (stop.generations != never.generations) add(fmt::format("{} generations", stop.generations));
+    if (stop.generations != never.generations)
+        add(fmt::format("{} {}s", stop.generations, unit_of(experiment)));
     if (stop.fitness != never.fitness)
         add(fmt::format("{} {:.6g}", fitness_name(experiment), stop.fitness));
     if (stop.solved) add("the test of the task is passed");
@@ -116,16 +128,19 @@ std::int64_t bytes(const std::vector<Tensor>& tensors) {
 Cost cost(const distributed::Experiment& experiment, Backend& backend, std::int64_t individuals) {
     const evolve::Task& task = *experiment.task;
     const Network network(first_network(experiment));
-    const std::vector<Tensor> data = task.data(evolve::Phase::train);
-    const std::vector<Tensor> draws = task.draws(evolve::Phase::train, experiment.seed, 0);
+    const std::vector<Tensor> data = evolve::data_of(task, evolve::Phase::train);
+    const std::vector<Tensor> draws =
+        evolve::draws_of(task, evolve::Phase::train, experiment.seed, 0);
     Graph graph;
     const NetworkOperands operands =
         evolve::operand_inputs(graph, network, evolve::WeightUse::evaluated);
     const std::vector<Var> data_inputs = inputs(graph, data, "data");
     const std::vector<Var> draw_inputs = inputs(graph, draws, "draws");
-    graph.output(
+    const Var fitness =
         task.build({graph, network, operands, data_inputs, draw_inputs}, evolve::Phase::train)
-            .fitness);
+            .fitness;
+    evolve::require_output(task, graph, "fitness", fitness, ValueType::real, 0);
+    graph.output(fitness);
     constexpr std::array<std::size_t, 3> per_individual{0, 1, 2};
     Cost result{.shared = bytes(data) + bytes(draws), .temporary = {}};
     try {
@@ -239,16 +254,23 @@ std::string loss_table(const evolve::Task& task, const distributed::RunResult& r
     return text;
 }
 
-std::string reason_text(const distributed::RunResult& result) {
+/// @param asked whether a program asks for the networks of the run.
+std::string go_on_text(const std::string& directory, bool asked) {
+    return asked ? fmt::format("  go on:  {}\n", asking_program)
+                 : fmt::format("  go on:  cambrian resume {}\n", shell_word(directory));
+}
+
+std::string reason_text(const distributed::Experiment& experiment,
+                        const distributed::RunResult& result) {
     static const std::map<distributed::StopReason, std::string> texts{
-        {distributed::StopReason::generations, "all generations are done"},
+        {distributed::StopReason::generations, "all {}s are done"},
         {distributed::StopReason::fitness, "the fitness is reached"},
         {distributed::StopReason::solved, "the task is solved"},
         {distributed::StopReason::evaluations, "all evaluations are spent"},
         {distributed::StopReason::seconds, "the time is up"},
         {distributed::StopReason::extinction, "all species have died out"},
         {distributed::StopReason::interrupted, "interrupted, with a checkpoint"}};
-    return texts.at(result.reason);
+    return fmt::format(fmt::runtime(texts.at(result.reason)), unit_of(experiment));
 }
 
 }  // namespace
@@ -270,12 +292,13 @@ std::string unsolved_text(const distributed::Experiment& experiment,
 std::string result_text(const distributed::Experiment& experiment,
                         const distributed::RunResult& result) {
     const std::string directory = experiment.directory.string();
+    const bool asked = asked_by_program(Json::parse(experiment.resolved_json, nullptr, false));
     if (result.last.evaluations == 0)
-        return fmt::format("{} before the first generation\n  go on:  cambrian resume {}\n",
-                           reason_text(result), shell_word(directory));
+        return fmt::format("{} before the first {}\n{}", reason_text(experiment, result),
+                           unit_of(experiment), go_on_text(directory, asked));
     std::string text =
-        fmt::format("{} after {} generations and {} evaluations{}\n", reason_text(result),
-                    result.last.generation + 1, result.last.evaluations,
+        fmt::format("{} after {} {}s and {} evaluations{}\n", reason_text(experiment, result),
+                    result.last.generation + 1, unit_of(experiment), result.last.evaluations,
                     experiment.stop.solved && result.last.tests.count > 0
                         ? fmt::format(", {} tests of champions apart", result.last.tests.count)
                         : std::string());
@@ -295,12 +318,12 @@ std::string result_text(const distributed::Experiment& experiment,
     text += loss_table(*experiment.task_at(result.last.generation), result);
     text += fmt::format("  {}/best.cmb, generations.csv, timings.csv, config.json\n", directory);
     if (result.reason == distributed::StopReason::interrupted) {
-        text += fmt::format("  go on:  cambrian resume {}\n", shell_word(directory));
+        text += go_on_text(directory, asked);
         return text;
     }
     const std::string best = shell_word(directory + "/best.cmb");
     text += fmt::format("  look:   cambrian inspect {}\n", best);
-    text += fmt::format("  test:   cambrian evaluate {}\n", best);
+    if (!asked) text += fmt::format("  test:   cambrian evaluate {}\n", best);
     if (!result.solved.value_or(true)) text += unsolved_text(experiment, result) + '\n';
     return text;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cambrian/distributed/experiment.hpp"
@@ -19,6 +20,10 @@ namespace cambrian::launch {
 
 /// A number of bytes as a reader takes it in: "900 B", "12.5 KiB".
 [[nodiscard]] std::string size_text(std::int64_t count);
+
+/// What a run counts its births in: a "generation", or a "block" of the steady state.
+[[nodiscard]] std::string_view unit_of(const evolve::SteadyStateSettings& settings);
+[[nodiscard]] std::string_view unit_of(const distributed::Experiment& experiment);
 
 /// Task, population, network and end of an experiment, in a few lines.
 [[nodiscard]] std::string summary_text(const distributed::Experiment& experiment);

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/network/observe/summary.hpp"
 #include "cambrian/engine/network/weight_formats.hpp"
 
@@ -135,8 +134,7 @@ Json network_json(const distributed::NetworkFile& file) {
         json["neuron_genes"].push_back(std::move(layer));
     }
     json["preparation"] = file.preparation ? evolve::to_json(*file.preparation) : Json(nullptr);
-    json["identity"] =
-        file.identity_json.empty() ? Json(nullptr) : json_text::parse_ordered(file.identity_json);
+    json["identity"] = distributed::identity_of(file);
     return json;
 }
 

@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/launch/config/network_reader.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
 
 namespace cambrian::launch {
@@ -69,11 +68,11 @@ ResolvedConfig trial_config(const TrialsOptions& options, const Schema& schema, 
 }
 
 PreparedTrial prepared_trial(const TrialsContext& context, const Schema& schema,
-                             ResolvedConfig config, const PreparedTrial* other) {
+                             ResolvedConfig config, IdleFormats idle, const PreparedTrial* other) {
     evolve::TaskSchedule tasks = other != nullptr && has_same_tasks(config, other->config)
                                      ? tasks_of(other->experiment)
                                      : make_tasks(config, context.tasks);
-    Founder founder = make_founder(config, *tasks.first);
+    Founder founder = make_founder(config, *tasks.first, idle);
     distributed::Experiment experiment =
         make_experiment(config, schema, std::move(tasks), std::move(founder), Purpose::evolve,
                         context.strategies, context.genomes);
@@ -138,7 +137,8 @@ void TrialJobs::run_one(std::uint64_t seed, Backend& backend, const DeviceSettin
         const std::lock_guard lock(mutex_);
         return prepared_trial(
             context_, schema_,
-            trial_config(options_, schema_, seed, set_.directory_of(seed).string()));
+            trial_config(options_, schema_, seed, set_.directory_of(seed).string()),
+            IdleFormats::kept);  // Judged as that of all.
     }();
     run.experiment.distribution.device = settings.device_text();
     run.experiment.distribution.fallback =

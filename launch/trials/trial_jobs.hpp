@@ -16,6 +16,7 @@
 #include "cambrian/distributed/run.hpp"
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/launch/config/experiment_reader.hpp"
+#include "cambrian/launch/config/network_reader.hpp"
 #include "cambrian/launch/devices/device.hpp"
 #include "cambrian/launch/show/console_reporter.hpp"
 #include "cambrian/launch/trials/trial_runner.hpp"
@@ -33,7 +34,7 @@ struct PreparedTrial {
                                           std::uint64_t seed, const std::string& directory);
 /// @param other a trial whose tasks are taken, data and all, where both have the same; null: none.
 [[nodiscard]] PreparedTrial prepared_trial(const TrialsContext& context, const Schema& schema,
-                                           ResolvedConfig config,
+                                           ResolvedConfig config, IdleFormats idle,
                                            const PreparedTrial* other = nullptr);
 
 /// Threads that take one seed after another.

@@ -62,7 +62,7 @@ TrialContent::Prepare prepare_ended(const TrialsContext& context, const Schema& 
         try {
             const std::string directory = all.experiment.directory.string();
             return prepared_trial(context, schema, trial_config(options, schema, seed, directory),
-                                  &all)
+                                  IdleFormats::kept, &all)
                 .experiment;
         } catch (...) {
             context.err << fmt::format(
@@ -88,16 +88,23 @@ std::size_t job_count(const TrialsOptions& options, const PreparedTrial& all) {
     return std::clamp<std::size_t>(options.runs, 1, jobs);
 }
 
+PreparedTrial prepared_all(const TrialsContext& context, const Schema& schema,
+                           const TrialsOptions& options) {
+    ResolvedConfig config = config_of_all(options, schema);
+    const IdleFormats idle = idle_formats(config);
+    return prepared_trial(context, schema, std::move(config), idle);
+}
+
 }  // namespace
 
 std::filesystem::path check_trials(const TrialsContext& context, const Schema& schema,
                                    const TrialsOptions& options) {
-    return prepared_trial(context, schema, config_of_all(options, schema)).experiment.directory;
+    return prepared_all(context, schema, options).experiment.directory;
 }
 
 TrialsDone run_trials(const TrialsContext& context, const Schema& schema,
                       const TrialsOptions& options, const std::atomic<int>& interrupt) {
-    const PreparedTrial all = prepared_trial(context, schema, config_of_all(options, schema));
+    const PreparedTrial all = prepared_all(context, schema, options);
     const Json& engine = all.config.effective->at("engine");
     const std::size_t jobs = job_count(options, all);
     std::vector<DeviceSettings> settings;

@@ -62,7 +62,9 @@ TrialSet::TrialSet(const ResolvedConfig& config, const Schema& schema, SeedRange
     std::erase_if(trials_, [&](const Trial& trial) {
         return std::ranges::find(unknown, trial.seed) != unknown.end();
     });
-    distributed::replace_text(path_ / config_name, config.written->dump(2) + "\n");
+    const std::string text = config.written->dump(2) + "\n";
+    check_network_text(text, (path_ / config_name).string());
+    distributed::replace_text(path_ / config_name, text);
     content_.write(path_);
     write_table();
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every page of the tree: relative links and anchors lead somewhere, command lines name what the program has, and the number
-of its arithmetic is the program's.
+"""Every page of the tree: relative links and anchors lead somewhere, command lines name what the program has, no two begin a
+run in one directory, and the number of its arithmetic is the program's.
 
 Usage: pages.py PROGRAM ROOT. Of `cambrian ..` in code the sub-command, its options and the keys after --set and --over are checked, as
 are the options of `cambrian_scaling ..`; what a page only hints at ("..", capitals, angle brackets) is left alone.
@@ -122,6 +122,21 @@ class Program:
                 yield f"no key {key}"
 
 
+def begun_twice(text):
+    """Runs of configs of the tree whose directory an earlier line of the page has taken."""
+    begun = set()
+    for _, line in command_lines(text):
+        if line[:1] not in (["evolve"], ["train"]) or len(line) < 2 or not (ROOT / line[1]).is_file():
+            continue
+        if {"--dry-run", "--print-config", "--continue"} & set(line):
+            continue
+        keys = dict(word.split("=", 1) for before, word in zip(line, line[1:]) if before == "--set" and "=" in word)
+        directory = keys.get("run.directory") or (line[1], keys.get("run.seed"))
+        if directory in begun:
+            yield f"`cambrian {' '.join(line)}` begins a run where another one of the page lies: give it a run.directory"
+        begun.add(directory)
+
+
 def hinted(line):
     """A line that only hints at a command: nothing after the name, dots, or a place-holder in its stead."""
     return not line or re.fullmatch(r"[A-Z<\[{…].*|\.\.+|…", line[0]) is not None
@@ -136,6 +151,7 @@ def main():
         found = list(broken_links(page, text))
         if page.name != "CHANGELOG.md":  # Which tells of former ones.
             found += other_arithmetic(text)
+        found += begun_twice(text)
         for name, line in command_lines(text):
             if hinted(line):
                 continue

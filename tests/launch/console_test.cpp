@@ -7,6 +7,7 @@
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/devices/device.hpp"
 #include "cambrian/launch/show/console_reporter.hpp"
+#include "cambrian/launch/show/run_text.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
 
 namespace cambrian::launch {
@@ -85,13 +86,57 @@ TEST_F(Console, ALineHasTheFieldsThatItsWidthHasRoomFor) {
                 HasSubstr("0.5 s (evaluate 80% vary 10% wait 10%)  worst -1.23457e+15"));
 }
 
-TEST_F(Console, SaysWhenTheTaskChanges) {
+distributed::Experiment small_experiment() {
     distributed::Experiment experiment;
     experiment.task =
         evolve::standard_tasks().make(nlohmann::json::parse(R"({"type": "xor"})"), {});
-    experiment.changes = {{2, experiment.task, R"({"force":-10})"}};
     experiment.variation.founder =
         blueprint_from_json(nlohmann::json::parse(R"({"layers": [{"type": "dense"}]})"), 2, 1);
+    return experiment;
+}
+
+TEST_F(Console, CountsTheSteadyStateInBlocks) {
+    distributed::Experiment experiment = small_experiment();
+    experiment.steady_state = {.window = 8, .block = 4};
+    ConsoleReporter reporter = make(false);
+    reporter.started(experiment, {}, 7);
+    reporter.generation_done(report(7));
+    distributed::RunResult result;
+    result.last = report(7);
+    reporter.finished(experiment, result);
+    EXPECT_THAT(out_.str(), HasSubstr("continued at block 7"));
+    EXPECT_THAT(out_.str(), HasSubstr("\nblock     7  best"));
+    EXPECT_THAT(out_.str(), HasSubstr("after 8 blocks and 80 evaluations"));
+    EXPECT_EQ(out_.str().find("generation"), std::string::npos);
+}
+
+TEST_F(Console, ARunThatAProgramAsksForGoesOnInThatProgram) {
+    distributed::Experiment experiment = small_experiment();
+    experiment.directory = "runs/ask";
+    distributed::RunResult result;
+    result.reason = distributed::StopReason::interrupted;
+    const std::string command = "  go on:  cambrian resume runs/ask\n";
+    EXPECT_THAT(result_text(experiment, result), HasSubstr(command));
+    experiment.resolved_json =
+        R"({"task": {"type": "external", "command": ["python3", "judge.py"]}})";
+    EXPECT_THAT(result_text(experiment, result), HasSubstr(command));
+    experiment.resolved_json =
+        R"({"task": {"type": "external", "command": ["python3", "/usr/share/cambrian.py"]}})";
+    for (const bool begun : {false, true}) {
+        if (begun) {
+            result.last = report(7);
+            result.best_fitness = 1.0;
+        }
+        EXPECT_THAT(result_text(experiment, result),
+                    testing::EndsWith("  go on:  in its program, with resume=True\n"));
+    }
+    result.reason = distributed::StopReason::generations;
+    EXPECT_EQ(result_text(experiment, result).find("cambrian evaluate"), std::string::npos);
+}
+
+TEST_F(Console, SaysWhenTheTaskChanges) {
+    distributed::Experiment experiment = small_experiment();
+    experiment.changes = {{2, experiment.task, R"({"force":-10})"}};
     ConsoleReporter reporter = make(false);
     reporter.started(experiment, {}, 0);
     for (std::uint64_t i = 0; i < 4; ++i) {

@@ -36,12 +36,10 @@ std::vector<Learned> generations_of(const std::string& mode) {
                      "optimizer": {"type": "sgd"}}})");
     const test::Result result = test::run({"evolve", config, "--quiet"});
     EXPECT_EQ(result.code, 0) << result.err;
-    const distributed::RunLog log =
-        distributed::read_run_log(directory.file("run/generations.csv"));
-    const std::vector<double>& best = log.at("best");
-    const std::vector<double>& mean = log.at("mean");
+    distributed::LogReader log(directory.file("run/generations.csv"));
     std::vector<Learned> generations;
-    for (std::size_t i = 0; i < best.size(); ++i) generations.push_back({best[i], mean[i]});
+    while (const auto row = log.next())
+        generations.push_back({(*row)[log.at("best")], (*row)[log.at("mean")]});
     EXPECT_EQ(generations.size(), 6U);
     return generations;
 }

@@ -125,28 +125,29 @@ TEST_F(Output, NeverReplacesAFileOfTrainingsTrialsAndSweeps) {
             expect_kept({"infer", best_, "--input", rows, "-o", file}, file);
 }
 
-/// Standard input comes from a file as long as this lives.
-class InputFrom {
+/// A standard stream comes from a file, or goes to it, as long as this lives.
+class Redirected {
   public:
-    explicit InputFrom(const std::string& path) : before_(::dup(STDIN_FILENO)) {
-        const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-        ::dup2(file, STDIN_FILENO);
+    Redirected(int stream, const std::string& path) : stream_(stream), before_(::dup(stream)) {
+        const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+        ::dup2(file, stream_);
         ::close(file);
     }
-    ~InputFrom() {
-        ::dup2(before_, STDIN_FILENO);
+    ~Redirected() {
+        ::dup2(before_, stream_);
         ::close(before_);
     }
-    InputFrom(const InputFrom&) = delete;
-    InputFrom& operator=(const InputFrom&) = delete;
+    Redirected(const Redirected&) = delete;
+    Redirected& operator=(const Redirected&) = delete;
 
   private:
+    int stream_;
     int before_;
 };
 
 TEST_F(Output, NeverReplacesWhatStandardInputComesFrom) {
     const std::string rows = directory_.write("rows.csv", "a,b\n0,1\n");
-    const InputFrom input(rows);
+    const Redirected input(STDIN_FILENO, rows);
     for (const char* name : {"-", "/dev/stdin"}) {
         const Result result = run({"infer", best_, "--input", name, "-o", rows});
         EXPECT_EQ(result.code, 2) << name;
@@ -196,6 +197,43 @@ TEST_F(Output, StandardOutputHasTheResultAlone) {
     const Result folder = run({"convert", best_, "-", "--family", "torch"});
     EXPECT_EQ(folder.code, 2);
     EXPECT_THAT(folder.err, HasSubstr("a model of others is a folder"));
+}
+
+TEST_F(Output, RefusesTheFileThatStandardOutputGoesTo) {
+    const std::string file = directory_.write("out.cmb", "before");
+    const std::string link = directory_.file("link.cmb");
+    fs::create_symlink("out.cmb", link);
+    const int other = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
+    {
+        const Redirected lines(STDOUT_FILENO, file);
+        for (const std::string& path : {file, link, "/dev/fd/" + std::to_string(other)}) {
+            const Result result = run({"quantise", best_, "--dtype", "int8", "-o", path});
+            EXPECT_EQ(result.code, 2) << path;
+            EXPECT_THAT(result.err, HasSubstr("standard output goes to that file")) << path;
+        }
+        EXPECT_EQ(run({"quantise", best_, "--dtype", "int8", "-o", "-"}).code, 0);
+    }
+    ::close(other);
+    EXPECT_EQ(test::content(file), "before");
+    EXPECT_EQ(run({"quantise", best_, "--dtype", "int8", "-o", file}).code, 0);
+}
+
+TEST_F(Output, NewProtectsFilesAlone) {
+    std::string table = "a,b\n";
+    for (int i = 0; i < 20; ++i) table += fmt::format("{},{}\n", i * i % 7, 0.5 * (i % 5));
+    const std::string rows = directory_.write("data.csv", table);
+    const auto into = [&](const std::string& path) {
+        return run({"new", "--csv", rows, "--target", "b", "--mode", "regression", "-o", path});
+    };
+    EXPECT_EQ(into("/dev/null").code, 0);
+    const std::string named = directory_.write("named.json", "");
+    const int file = ::open(named.c_str(), O_WRONLY | O_CLOEXEC);
+    EXPECT_EQ(into("/dev/fd/" + std::to_string(file)).code, 0);
+    ::close(file);
+    EXPECT_EQ(run({"validate", named}).code, 0);
+    const std::string config = test::content(named);
+    EXPECT_THAT(into(named).err, HasSubstr("is there already"));
+    EXPECT_EQ(test::content(named), config);
 }
 
 TEST_F(Output, ADescriptorIsAppendedTo) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -281,6 +282,16 @@ TEST(Program, SampleConfigsAreValid) {
     }
 }
 
+TEST(Program, TheQuickstartIsNotSolvedByAFounder) {
+    const TemporaryDirectory directory;
+    const Result result =
+        run({"evolve", sample("quickstart.json"), "-q", "--set", "engine.backend=cpu", "--set",
+             "run.stop.generations=6", "--set", "run.directory=" + directory.file("run")});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const std::string table = test::content(directory.file("run/generations.csv"));
+    EXPECT_EQ(std::ranges::count(table, '\n'), 7) << table;
+}
+
 TEST(Program, CoalNamesTheVariableItNeeds) {
     const TemporaryDirectory directory;
     ASSERT_EQ(unsetenv("COAL_DATA"), 0);
@@ -352,6 +363,54 @@ TEST(Program, SaysWhatALastGenerationHasNotReached) {
     EXPECT_EQ(unsolved_text(experiment, result),
               "not solved: least fitness 1 was asked for, none was reached (2 individuals of the "
               "last generation had no valid fitness)");
+}
+
+/// A task of somebody's program, for the networks of xor.
+class ShortTask final : public evolve::Task {
+  public:
+    explicit ShortTask(std::string_view fault) : fault_(fault) {}
+    [[nodiscard]] std::string_view type() const override { return "short"; }
+    [[nodiscard]] evolve::TaskSignature signature() const override {
+        return {.observations = 2, .outputs = 1};
+    }
+    [[nodiscard]] std::vector<Tensor> data(evolve::Phase) const override { return given("data"); }
+    [[nodiscard]] std::vector<Tensor> draws(evolve::Phase, std::uint64_t,
+                                            std::uint64_t) const override {
+        return given("draws");
+    }
+    [[nodiscard]] evolve::Objective build(const evolve::ObjectiveContext& context,
+                                          evolve::Phase) const override {
+        return {.fitness = context.data.front(), .env_steps = {}, .per_sample = {}};
+    }
+
+  private:
+    [[nodiscard]] std::vector<Tensor> given(std::string_view what) const {
+        Tensor tensor(ValueType::real, {4});
+        if (what == fault_) tensor.elements.resize(1);
+        return {tensor};
+    }
+    std::string_view fault_;
+};
+
+TEST(Program, DryRunRefusesATaskThatTheRunWould) {
+    const TemporaryDirectory directory;
+    const evolve::TaskRegistry tasks = evolve::standard_tasks();
+    const Schema schema(tasks);
+    distributed::Experiment experiment = make_experiment(
+        resolve_evolution(read_config(write_xor(directory), {}), schema), schema, tasks);
+    const auto backend = make_cpu_backend({});
+    for (const auto& [fault, message] : std::vector<std::pair<std::string_view, std::string_view>>{
+             {"data", "task short gives data that cannot be used (tensor 0, real [4], has 1"},
+             {"draws", "task short gives draws that cannot be used (tensor 0, real [4], has 1"},
+             {"fitness", "task short gives real [4] as its fitness"}}) {
+        experiment.task = std::make_shared<ShortTask>(fault);
+        try {
+            static_cast<void>(dry_run_text(experiment, *backend, 1));
+            ADD_FAILURE() << fault;
+        } catch (const ConfigError& error) {
+            EXPECT_THAT(error.what(), HasSubstr(message));
+        }
+    }
 }
 
 TEST(Program, DryRunGoesOnWhereTheFallbackWould) {

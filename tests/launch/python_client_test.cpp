@@ -84,11 +84,36 @@ TEST(PythonClient, AsksForNetworksAndTellsTheirFitness) {
     EXPECT_EQ(pclose(pipe), 0);
     EXPECT_EQ(asked, 4);  // Three generations, and the validation at the end.
     EXPECT_DOUBLE_EQ(best, distributed::read_network(directory.file("run/best.cmb")).fitness);
-    // Nobody would judge, which the program itself says: it is found though who asked is gone.
-    const auto resumed =
-        test::run({"resume", directory.file("run"), "--set", "run.stop.generations=9"});
+    // Nobody would judge.
+    const std::string place = directory.file("run");
+    const auto resumed = test::run({"resume", place, "--set", "run.stop.generations=9"});
     EXPECT_EQ(resumed.code, 2);
-    EXPECT_THAT(resumed.err, HasSubstr("it ended with exit code 1"));
+    EXPECT_THAT(resumed.err,
+                HasSubstr(place + " cannot be resumed from here (a program judges its networks, "
+                                  "with cambrian.Evolution) go on in its program, with "
+                                  "resume=True"));
+    // Whoever reads its checkpoint asks for no resume.
+    for (const char* reader : {"compare", "extract"}) {
+        const auto read = test::run({reader, place});
+        EXPECT_EQ(read.code, 3) << reader;
+        EXPECT_THAT(read.err, HasSubstr("the checkpoints of " + place +
+                                        " cannot be read (a program judges its networks, with "
+                                        "cambrian.Evolution) use its best.cmb"));
+    }
+    // As one that was killed.
+    auto status = nlohmann::json::parse(test::content(place + "/status.json"));
+    status["state"] = "running";
+    directory.write("run/status.json", status.dump());
+    EXPECT_THAT(test::run({"status", place}).out,
+                HasSubstr("  go on:  in its program, with resume=True\n"));
+    EXPECT_TRUE(
+        nlohmann::json::parse(test::run({"status", place, "--json"}).out)["next"].is_null());
+    // Its program says so itself, too, and is found though who asked is gone.
+    auto config = nlohmann::json::parse(test::content(place + "/config.json"));
+    config["run"]["directory"] = directory.file("again");
+    const auto begun = test::run({"evolve", directory.write("again.json", config.dump()), "-q"});
+    EXPECT_EQ(begun.code, 2);
+    EXPECT_THAT(begun.err, HasSubstr("it ended with exit code 1"));
 }
 
 /// What it computes is the action, or a choice among several.

@@ -121,6 +121,17 @@ TEST(StatusCommand, SeesThatAKilledRunIsNoMore) {
     EXPECT_EQ(json_status(place)["state"], "done");
 }
 
+TEST(StatusCommand, CountsTheSteadyStateInBlocks) {
+    const TemporaryDirectory directory;
+    ASSERT_EQ(run({"evolve", write_xor(directory), "-q", "--set", "steady_state.window=12", "--set",
+                   "steady_state.block=6"})
+                  .code,
+              0);
+    EXPECT_THAT(
+        run({"status", directory.file("run-xor")}).out,
+        testing::ContainsRegex("\n  3 blocks, best .*\n  writes .* a block to the journal"));
+}
+
 TEST(StatusCommand, CountsGenerationsThatNoStatusTellsOf) {
     const TemporaryDirectory directory;
     const std::string place = directory.file("run-xor");

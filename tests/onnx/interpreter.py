@@ -460,28 +460,49 @@ class Model:
         shape = [d["dim_value"] or 0 if not d["dim_param"] else batch for d in declared["shape"]["dim"]]
         return Tensor(declared["elem_type"], shape, [0.0] * math.prod(shape))
 
+    def sequences(self, count):
+        """(first, end, answered) of those in which a network with a memory reads so many rows: the first ones of each may be answered by others."""
+        length, ahead = (int(self.metadata.get(key, 0)) for key in ("sequence_rows", "ahead"))
+        if not length or count <= length:
+            return [(0, count, 0)]
+        result, with_goals = [], max(0, count - ahead)
+        for begin, end in ((0, with_goals), (with_goals, count)):
+            rest = begin + (end - begin) // length * length
+            result += [(first, first + length, 0) for first in range(begin, rest, length)]
+            if rest < end:
+                first = max(0, end - length)
+                result.append((first, end, rest - first))
+        return result
+
     def feeds(self, rows):
-        """Inputs of a run, or of one for each row where the network has a memory, but for its states."""
+        """(inputs, whether a sequence begins, whether its answer counts) of a run, or of one for each row where the network has a memory;
+        inputs are without states."""
         columns = {}
         for name in ("rows", "current"):
             if name in self.inputs:
                 columns[name] = self.inputs[name]["type"]["tensor_type"]["shape"]["dim"][1]["dim_value"]
         has_memory = any(name.startswith("state.") for name in self.inputs)
-        result = []
-        for group in [[row] for row in rows] if has_memory else [rows]:
+        groups, result = [(rows, True, True)], []
+        if has_memory:
+            groups = [([rows[i]], i == first, i >= first + answered)
+                      for first, end, answered in self.sequences(len(rows)) for i in range(first, end)]
+        for group, begins, counts in groups:
             first, tensors = 0, {}
             for name, count in columns.items():
                 tensors[name] = self.table(name, [row[first:first + count] for row in group])
                 first += count
-            result.append(tensors)
+            result.append((tensors, begins, counts))
         return result
 
     def steps(self, rows):
-        """Outputs of rows; a network with a memory carries it from one to the next."""
+        """Outputs of rows; a network with a memory carries it from one to the next of a sequence."""
         states = [name for name in self.inputs if name.startswith("state.")]
-        carried, all_results = {name: self.zeros(name, 1) for name in states}, []
-        for inputs in self.feeds(rows):
+        carried, all_results = {}, []
+        for inputs, begins, counts in self.feeds(rows):
+            if begins:
+                carried = {name: self.zeros(name, 1) for name in states}
             results = self.run({**inputs, **carried})
             carried = {name: results["next." + name[len("state."):]] for name in states}
-            all_results.append(results)
+            if counts:
+                all_results.append(results)
         return all_results

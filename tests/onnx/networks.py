@@ -225,7 +225,23 @@ def shown_case(program, layers):
     return Case(program, name, {"task": task, "network": {"layers": layers}}, rng, rows[:5], columns)
 
 
+def forecast_case(program, layer, sequence):
+    """A network that tells of the row after the next one, of a file that its sequences do not divide."""
+    rng = random.Random(f"forecast {layer}")
+    columns, name = ["load", "wind"], f"forecast {layer}"
+    rows = random_rows(rng, 15, 2, 0)
+    write_rows(os.path.join(program.folder, "forecast.csv"), columns, rows)
+    task = {"type": "table", "train": ["forecast.csv"], "inputs": columns, "targets": ["load"], "time_offset": 2, "sequence_length": sequence, "baselines": []}
+    case = Case(program, name, {"task": task, "network": {"layers": [{"type": layer, "hidden": 3} if sequence else {"type": layer, "out": 3}, {"type": "dense"}]}},
+                rng, rows, columns)
+    if Model(case.model).metadata.get("ahead") != "2":
+        raise RuntimeError(f"{name}: the model does not say how many rows ahead it tells")
+    return case
+
+
 def other_cases(program):
+    yield forecast_case(program, "gru", 4)
+    yield forecast_case(program, "dense", 0)
     yield shown_case(program, [{"type": "gru", "hidden": 3}, {"type": "dense"}])
     # Layers that share a weight.
     yield shown_case(program, [{"type": "dense", "out": 2, "activation": "tanh"}, {"type": "dense", "out": 2, "tied": "slot.0.weight"},
@@ -253,8 +269,8 @@ def runtime_differences(cases, folder):
         model = Model(case.model)
         states = {name: model.zeros(name, 1).shape for name in model.inputs if name.startswith("state.")}
         requests.append({"model": case.model, "states": states, "output": case.output, "classes": case.classes is not None,
-                         "runs": [{name: [tensor.kind, tensor.shape, list(map(str, tensor.data))] for name, tensor in inputs.items()}
-                                  for inputs in model.feeds(case.rows)]})
+                         "runs": [{"inputs": {name: [tensor.kind, tensor.shape, list(map(str, tensor.data))] for name, tensor in inputs.items()},
+                                   "begins": begins, "counts": counts} for inputs, begins, counts in model.feeds(case.rows)]})
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(requests, file)
         file.flush()

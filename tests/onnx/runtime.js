@@ -1,6 +1,6 @@
 // Runs models by ONNX Runtime: node runtime.js FOLDER REQUESTS. FOLDER has node_modules/onnxruntime-web; REQUESTS is JSON, a list
-// of {model, states, runs, output, classes}: shapes of states, which a network with a memory carries from run to run; inputs of each run by
-// name, [type, shape, elements as texts]; the output that is asked for, and whether the one with classes is, too. Prints {outputs,
+// of {model, states, runs, output, classes}: shapes of states, which a network with a memory carries from run to run; of each run {inputs,
+// begins, counts}: inputs by name, [type, shape, elements as texts], whether a sequence begins, whether its answer counts; the output that is asked for, and whether the one with classes is, too. Prints {outputs,
 // classes} or {error} for each request, a line of JSON.
 const fs = require("fs");
 const path = require("path");
@@ -15,12 +15,14 @@ const text = (x) => (Number.isFinite(x) ? x : String(x).replace("Infinity", "inf
 
 async function answersTo(request) {
   const session = await ort.InferenceSession.create(fs.readFileSync(request.model), { executionProviders: ["wasm"] });
-  let carried = Object.fromEntries(Object.entries(request.states).map(([name, shape]) => [name, zeros(shape)]));
+  let carried = {};
   const answers = { outputs: [], classes: [] };
-  for (const inputs of request.runs) {
+  for (const { inputs, begins, counts } of request.runs) {
+    if (begins) carried = Object.fromEntries(Object.entries(request.states).map(([name, shape]) => [name, zeros(shape)]));
     const feeds = Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, tensor(value)]));
     const results = await session.run({ ...feeds, ...carried });
     carried = Object.fromEntries(Object.keys(carried).map((name) => [name, results["next." + name.slice("state.".length)]]));
+    if (!counts) continue;
     const { data, dims } = results[request.output];
     for (let row = 0; row < dims[0]; row++) answers.outputs.push(Array.from(data.slice(row * dims[1], (row + 1) * dims[1]), text));
     if (request.classes) answers.classes.push(...Array.from(results.class.data, String));

@@ -8,7 +8,6 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/evolve/analysis/statistics.hpp"
 #include "cambrian/evolve/evaluation/answers.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
@@ -70,7 +69,7 @@ void check_fits(const evolve::Task& task, const SourceNetwork& network, std::siz
 /// What a network was evolved for; null where its file does not say.
 Json own_task(const SourceNetwork& network) {
     if (network.file.identity_json.empty()) return {};
-    return task_of_generation(json_text::parse_ordered(network.file.identity_json).at("task"),
+    return task_of_generation(distributed::identity_of(network.file).at("task"),
                               network.file.generation);
 }
 

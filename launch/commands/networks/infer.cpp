@@ -13,7 +13,6 @@
 
 #include "cambrian/engine/check/gradient_check.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/engine/network/observe/observer.hpp"
 #include "cambrian/evolve/evaluation/answers.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
@@ -117,7 +116,7 @@ std::string forecast_note(const std::string& path, const distributed::NetworkFil
     std::string_view taken_as = "its answers may be of later rows";
     std::string by_run;
     if (!file.identity_json.empty()) {
-        const Json identity = json_text::parse_ordered(file.identity_json);
+        const Json identity = distributed::identity_of(file);
         const Json task = task_of_generation(identity.at("task"), file.generation);
         const Json offset = task.value("time_offset", Json(0));
         if (!offset.is_number_integer() || offset.get<std::int64_t>() <= 0) return {};

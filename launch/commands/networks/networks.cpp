@@ -7,7 +7,6 @@
 #include <ostream>
 
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/engine/core/json/json_text.hpp"
 #include "cambrian/evolve/genome/distance.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/evolve/runs/network_codes.hpp"
@@ -51,7 +50,7 @@ std::string gene_lines(const evolve::Genome& genome) {
 
 std::string origin_line(const distributed::NetworkFile& file) {
     if (file.identity_json.empty()) return "  made by hand (no run)\n";
-    const Json identity = json_text::parse_ordered(file.identity_json);
+    const Json identity = distributed::identity_of(file);
     const bool trained = identity.contains("training");
     return fmt::format("  task {}, seed {}, {} {}, {} {}\n",
                        identity.at("task").at("type").get<std::string>(),

@@ -27,10 +27,10 @@ struct History {
 void append(History& history, const std::string& directory, const std::string& measure) {
     std::vector<evolve::Progress>& progress = history.progress;
     const auto path = std::filesystem::path(directory) / "generations.csv";
-    const distributed::RunLog log = distributed::read_run_log(path);
-    const std::vector<double>& generations = distributed::generations_of(log, path);
-    const std::vector<double>& counts = distributed::column_of(log, "evaluations", path);
-    const std::vector<double>& values = distributed::column_of(log, measure, path);
+    distributed::LogReader log(path);
+    const std::size_t count_at = log.at("evaluations");
+    const std::size_t value_at = log.at(measure);
+    const std::optional<std::size_t> task_at = log.find("task");
     const auto whole = [&](double value) {
         return static_cast<std::uint64_t>(distributed::whole_number(value, path));
     };
@@ -39,20 +39,24 @@ void append(History& history, const std::string& directory, const std::string& m
     // A run without a generation is none.
     if (steps > 0 && (history.changes.empty() || history.changes.back() < steps))
         history.changes.push_back(steps);
-    if (const auto tasks = log.find("task"); tasks != log.end())
-        for (std::size_t row = 1; row < tasks->second.size(); ++row)
-            if (whole(tasks->second[row]) != whole(tasks->second[row - 1]))
-                history.changes.push_back(steps + whole(generations[row]));
-    // Those with no value, too: not every generation is validated, yet all of them take time.
-    for (std::size_t row = 0; row < values.size(); ++row) {
-        if (row > 0 && counts[row] < counts[row - 1])
+    std::optional<double> count;
+    std::optional<std::uint64_t> task;
+    while (const auto row = log.next()) {
+        const std::uint64_t step = steps + whole(log.generation());
+        if (count && (*row)[count_at] < *count)
             throw InputError(
                 fmt::format("{} holds {} evaluations after {} (they never fall) restore the file "
                             "from a good copy",
-                            path.string(), counts[row], counts[row - 1]));
-        progress.push_back({.step = steps + whole(generations[row]),
-                            .evaluations = evaluations + whole(counts[row]),
-                            .value = values[row]});
+                            path.string(), (*row)[count_at], *count));
+        count = (*row)[count_at];
+        if (task_at) {
+            const std::uint64_t now = whole((*row)[*task_at]);
+            if (task && now != *task) history.changes.push_back(step);
+            task = now;
+        }
+        // Those with no value, too: not every generation is validated, yet all of them take time.
+        progress.push_back(
+            {.step = step, .evaluations = evaluations + whole(*count), .value = (*row)[value_at]});
     }
 }
 

@@ -50,9 +50,10 @@ std::string start_text(const Job& job) {
     return ignored_text(job.config, "train") + founder_text(job.config) + changes_text(job.changes);
 }
 
-/// The run whose copy of network.initial is taken.
-std::filesystem::path resumed(const RunOptions& options) {
-    return options.resume ? options.config : std::string();
+Founder founder_of_run(const Job& job, const RunOptions& options, const evolve::Task& task) {
+    if (options.resume) return make_founder(job.config, task, IdleFormats::kept, options.config);
+    return make_founder(job.config, task,
+                        options.proceed ? idle_formats(job.config) : IdleFormats::refused);
 }
 
 /// Passes --require-solved on. Throws ConfigError where the config asks for nothing to reach.
@@ -75,9 +76,9 @@ int show(const CommandContext& context, const RunOptions& options) {
         return exit_done;
     }
     const evolve::TaskSchedule tasks = make_tasks(job.config, context.tasks);
-    distributed::Experiment experiment = make_experiment(
-        job.config, schema, tasks, make_founder(job.config, *tasks.first, resumed(options)),
-        Purpose::evolve, context.strategies, context.genomes);
+    distributed::Experiment experiment =
+        make_experiment(job.config, schema, tasks, founder_of_run(job, options, *tasks.first),
+                        Purpose::evolve, context.strategies, context.genomes);
     if (options.require_solved) require_solved(experiment.stop);
     if (options.proceed) check_same_run(experiment.directory, job.config, schema);
     const RankPlace place{launcher_local_rank(), launcher_local_size()};
@@ -126,8 +127,9 @@ std::optional<Founder> find_founder(const Job& job, const RunOptions& options,
                                     const evolve::Task& task,
                                     distributed::Communicator& communicator,
                                     const std::atomic<int>& interrupt) {
-    if (communicator.rank() == 0 || !names_initial(job.config))
-        return make_founder(job.config, task, resumed(options));
+    if (communicator.rank() == 0) return founder_of_run(job, options, task);
+    // Rank 0 alone sees what has begun.
+    if (!names_initial(job.config)) return make_founder(job.config, task, IdleFormats::kept);
     const double patience = distributed::WorkerLimits{}.first_contact_seconds;
     auto genomes = distributed::receive_initial(communicator, interrupt, patience);
     if (!genomes) return std::nullopt;

@@ -10,7 +10,7 @@
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/launch/commands/commands.hpp"
 #include "cambrian/launch/commands/output_file.hpp"
-#include "cambrian/launch/report/ancestry.hpp"
+#include "cambrian/launch/report/data/ancestry.hpp"
 
 namespace cambrian::launch {
 namespace {

@@ -68,7 +68,7 @@ int new_command(const CommandContext& context, const NewOptions& options) {
     const std::string path = options.output.empty() ? name + ".json" : options.output;
     Destination output(context, path, {options.csv});
     const fs::path place = output.standard() ? "config.json" : path;
-    if (!output.standard() && !options.force && fs::exists(place))
+    if (!options.force && output.replaces())
         throw ConfigError(fmt::format(
             "{} is there already (it would be replaced) name another file with --output, or add "
             "--force",

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <ostream>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -11,20 +10,19 @@
 #include "cambrian/launch/commands/output_file.hpp"
 #include "cambrian/launch/commands/runs/report_findings.hpp"
 #include "cambrian/launch/commands/runs/report_watch.hpp"
+#include "cambrian/launch/report/data/run_set.hpp"
 #include "cambrian/launch/report/page.hpp"
 
 namespace cambrian::launch {
 namespace {
 
-/// Each run once, however often it is named.
-std::vector<RunData> read_runs(const std::vector<std::string>& sources) {
-    std::set<std::filesystem::path> seen;
-    std::vector<RunData> runs;
-    for (const std::string& source : sources)
-        for (const std::filesystem::path& directory : runs_in(source))
-            if (seen.insert(std::filesystem::weakly_canonical(directory)).second)
-                runs.push_back(read_run(directory));
-    return runs;
+std::vector<RunData> read_sources(const std::vector<std::string>& sources) {
+    std::vector<std::filesystem::path> directories;
+    for (const std::string& source : sources) {
+        const std::vector<std::filesystem::path> found = runs_in(source);
+        directories.insert(directories.end(), found.begin(), found.end());
+    }
+    return read_runs(directories);
 }
 
 }  // namespace
@@ -32,7 +30,7 @@ std::vector<RunData> read_runs(const std::vector<std::string>& sources) {
 int report_command(const CommandContext& context, const ReportOptions& options) {
     if (options.watch)
         return watch_report(context, options, [&](std::uint64_t version) {
-            const std::vector<RunData> runs = read_runs(options.sources);
+            const std::vector<RunData> runs = read_sources(options.sources);
             return report_page(runs, findings_of(context, best_run(runs)), version);
         });
     const std::string path =
@@ -40,7 +38,7 @@ int report_command(const CommandContext& context, const ReportOptions& options) 
             ? (std::filesystem::path(options.sources.front()) / "report.html").string()
             : options.output;
     Destination output(context, path, {});
-    const std::vector<RunData> runs = read_runs(options.sources);
+    const std::vector<RunData> runs = read_sources(options.sources);
     const Findings findings = findings_of(context, best_run(runs));
     const std::string page = report_page(runs, findings);
     output.write(page);

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/report/data/run_data.hpp"
 #include "cambrian/launch/report/findings.hpp"
-#include "cambrian/launch/report/run_data.hpp"
 
 namespace cambrian::launch {
 

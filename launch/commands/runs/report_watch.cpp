@@ -14,8 +14,8 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
 #include "cambrian/launch/process.hpp"
+#include "cambrian/launch/report/data/run_set.hpp"
 #include "cambrian/launch/report/page_server.hpp"
-#include "cambrian/launch/report/run_data.hpp"
 
 namespace cambrian::launch {
 namespace {

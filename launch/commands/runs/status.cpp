@@ -2,8 +2,11 @@
 
 #include <cmath>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <string_view>
+#include <system_error>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
@@ -11,6 +14,7 @@
 #include "cambrian/evolve/runs/run_lock.hpp"
 #include "cambrian/evolve/runs/run_status.hpp"
 #include "cambrian/launch/commands/commands.hpp"
+#include "cambrian/launch/config/config_differences.hpp"
 #include "cambrian/launch/config/training_reader.hpp"
 #include "cambrian/launch/json.hpp"
 #include "cambrian/launch/show/run_text.hpp"
@@ -27,17 +31,39 @@ struct Standing {
     distributed::RunStatus status;
     std::optional<std::string> holder;  ///< Who works in the directory.
     bool training = false;
-    bool lost = false;  ///< It says that it runs, but nobody holds its lock.
-    std::string next;   ///< The command that goes on; empty where there is nothing to do.
+    std::string_view unit;  ///< What it counts.
+    bool asked = false;     ///< A program asks for its networks: no command goes on.
+    bool lost = false;      ///< It says that it runs, but nobody holds its lock.
+    std::string next;       ///< What goes on with it; empty where there is nothing to do.
 };
 
-std::string next_command(const fs::path& directory, const Standing& standing) {
-    const std::string& state = standing.status.state;
-    if (standing.holder || state == "done") return "";
+std::string next_of(const fs::path& directory, const Standing& standing) {
+    if (standing.holder || standing.status.state == "done") return "";
+    if (standing.asked) return std::string(asking_program);
     const bool checkpoint = standing.training ? fs::exists(directory / "training.cmb")
                                               : distributed::holds_checkpoint(directory);
     if (checkpoint) return fmt::format("cambrian resume {}", shell_word(directory.string()));
     return standing.training ? "cambrian train CONFIG" : "cambrian evolve CONFIG --continue";
+}
+
+std::string_view unit_in(const Json& config) {
+    static const Json::json_pointer place("/steady_state/window");
+    evolve::SteadyStateSettings settings;
+    if (config.is_object() && config.contains(place) && config.at(place).is_number_unsigned())
+        settings.window = config.at(place).get<std::uint64_t>();
+    return unit_of(settings);
+}
+
+/// What the config of a run says of it; nothing where there is none.
+void read_config_of(const fs::path& directory, Standing& standing) {
+    const fs::path path = directory / "config.json";
+    std::error_code error;
+    const bool there = fs::is_regular_file(path, error);
+    const ConfigDocument config =
+        there ? read_config(path, {}) : ConfigDocument{std::make_shared<const Json>(), {}};
+    standing.training = holds_training(config);
+    standing.unit = standing.training ? "epoch" : unit_in(*config.json);
+    standing.asked = asked_by_program(*config.json);
 }
 
 Standing standing_of(const fs::path& directory) {
@@ -55,10 +81,10 @@ Standing standing_of(const fs::path& directory) {
             "there is no run in {} (neither status.json nor config.json) name the directory of a "
             "run",
             directory.string()));
-    standing.training = holds_training(directory);
+    read_config_of(directory, standing);
     standing.status = distributed::known_status(status, directory);
     standing.lost = standing.status.state == "running" && !standing.holder;
-    standing.next = next_command(directory, standing);
+    standing.next = next_of(directory, standing);
     return standing;
 }
 
@@ -81,8 +107,7 @@ std::string state_text(const Standing& standing) {
 
 std::string reached_text(const Standing& standing) {
     const distributed::RunStatus& status = standing.status;
-    std::string text =
-        fmt::format("  {} {}", status.generation, standing.training ? "epochs" : "generations");
+    std::string text = fmt::format("  {} {}s", status.generation, standing.unit);
     if (status.best) text += fmt::format(", best fitness {:.6g}", *status.best);
     if (status.validated) text += fmt::format(", validated {:.6g}", *status.validated);
     if (status.tested) text += fmt::format(", tested {:.6g}", *status.tested);
@@ -93,13 +118,14 @@ std::string reached_text(const Standing& standing) {
 }
 
 /// What a generation adds to the disk, where that is known.
-std::string disk_text(const distributed::RunStatus& status) {
+std::string disk_text(const Standing& standing) {
+    const distributed::RunStatus& status = standing.status;
     if (!status.journal_bytes) return "";
     const auto size = [](double bytes) {
         return size_text(static_cast<std::int64_t>(std::llround(bytes)));
     };
     std::string text =
-        fmt::format("  writes {} a generation to the journal", size(*status.journal_bytes));
+        fmt::format("  writes {} a {} to the journal", size(*status.journal_bytes), standing.unit);
     if (status.individuals_bytes.value_or(0.0) > 0.0)
         text += fmt::format(", {} to individuals.cmb", size(*status.individuals_bytes));
     return text + '\n';
@@ -129,7 +155,7 @@ Json json_of(const std::string& directory, const Standing& standing) {
             {"reason", text(status.reason)},
             {"journal_bytes_per_generation", number(status.journal_bytes)},
             {"individuals_bytes_per_generation", number(status.individuals_bytes)},
-            {"next", text(standing.next)}};
+            {"next", standing.asked ? Json() : text(standing.next)}};
 }
 
 }  // namespace
@@ -142,7 +168,7 @@ int status_command(const CommandContext& context, const std::string& directory, 
             << '\n';
     } else {
         context.out << fmt::format("{}: {}\n", directory, state_text(standing))
-                    << reached_text(standing) << disk_text(standing.status);
+                    << reached_text(standing) << disk_text(standing);
         if (!standing.next.empty()) context.out << fmt::format("  go on:  {}\n", standing.next);
     }
     return exit_code_of(standing);

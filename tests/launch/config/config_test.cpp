@@ -276,6 +276,15 @@ TEST(Config, NullIsAValueForAnExternalProgram) {
         "task": {"settings": {"a": null, "c": {"d": null}}}})");
     const Json task = read_config(directory.path() / "own.json", {}).json->at("task");
     EXPECT_EQ(task.at("settings").dump(), R"({"a":null,"b":2,"c":{"d":null}})");
+    const auto set = [&](const std::string& assignment) {
+        return read_config(directory.path() / "base.json", std::vector{assignment})
+            .json->at("task")
+            .value("settings", Json())
+            .dump();
+    };
+    EXPECT_EQ(set("task.settings.a=null"), R"({"a":null,"b":2})");
+    EXPECT_EQ(set("task.settings.c.d=null"), R"({"a":1,"b":2,"c":{"d":null}})");
+    EXPECT_EQ(set("task.settings=null"), "null") << "taken away";
     directory.write("none.json", R"({"extends": "base.json", "task": {"settings": null}})");
     EXPECT_FALSE(
         read_config(directory.path() / "none.json", {}).json->at("task").contains("settings"));

@@ -98,6 +98,10 @@ TEST(Experiment, WrongIslandsAndStrategiesAreExplained) {
     for (const char* other : {"strategy.type=species", "strategy.type=age_layers"})
         EXPECT_THAT(text({"population.size=1", other}),
                     testing::HasSubstr("population.size 1 carries every individual over"));
+    EXPECT_EQ(
+        experiment(json, {"population.size=1", "steady_state.window=2", "steady_state.block=1"})
+            .population.size,
+        1U);
     EXPECT_THAT(text({"islands.count=2", "islands.sizes=[1, 2]"}),
                 testing::HasSubstr("islands.sizes has 2 sizes of 3 individuals"));
     EXPECT_THAT(text({"islands.count=2", "islands.overrides=[{}]"}),
@@ -187,17 +191,61 @@ TEST(Experiment, FormatsOfNothingAreRefusedWhereNothingMayComeAndNothingResumes)
         {"type": "dense", "out": 2}, {"type": "rms_norm", "dtype": "int8"}, {"type": "dense"}]},
         "mutation": {"link_add_rate": 0, "layer_type_rate": 0}})");
     const auto founder = [&](const std::vector<std::string>& overrides,
-                             const std::filesystem::path& resumed = {}) {
+                             IdleFormats idle = IdleFormats::refused) {
         const ResolvedConfig config = resolved(json, overrides);
-        (void)make_founder(config, *make_task(config, evolve::standard_tasks()), resumed);
+        (void)make_founder(config, *make_task(config, evolve::standard_tasks()), idle);
     };
     EXPECT_THAT(failure<ConfigError>([&] { founder({}); }),
                 testing::HasSubstr(R"(network.layers[1].dtype is "int8" (the layer has no)"));
-    EXPECT_NO_THROW(founder({}, "runs/begun"));
+    EXPECT_NO_THROW(founder({}, IdleFormats::kept));
+    const std::vector<std::string> scales{"network.layers=null", "network.dtype_scales=tensor"};
+    EXPECT_THAT(failure<ConfigError>([&] { founder(scales); }),
+                testing::HasSubstr("network.dtype_scales is \"tensor\""));
+    EXPECT_NO_THROW(founder(scales, IdleFormats::kept));
     for (const char* growth :
          {"mutation.link_add_rate=0.1", "mutation.layer_type_rate=0.1",
           R"(islands={"count": 2, "overrides": [{}, {"mutation": {"link_add_rate": 0.1}}]})"})
         EXPECT_NO_THROW(founder({growth})) << growth;
+}
+
+TEST(Experiment, WhatARunHasWrittenIsReadAgainWithFormatsOfNothing) {
+    const TemporaryDirectory directory;
+    const std::string config = directory.write(
+        "norm.json",
+        Json{{"task", {{"type", "xor"}}},
+             {"population", {{"size", 6}}},
+             {"mutation", {{"link_add_rate", 0}, {"layer_type_rate", 0}}},
+             {"network", {{"layers", Json::parse(R"([{"type": "dense", "out": 2},
+            {"type": "rms_norm", "dtype": "int8"}, {"type": "dense"}])")}}},
+             {"run", {{"directory", directory.file("run")}, {"stop", {{"generations", 1}}}}}}
+            .dump());
+    EXPECT_THAT(test::run({"evolve", config, "-q"}).err,
+                testing::HasSubstr("network.layers[1].dtype is \"int8\""));
+    // As a version left it that accepted the config.
+    const std::string written =
+        directory.write("run/config.json", test::run({"evolve", config, "--print-config"}).out);
+    EXPECT_EQ(test::run({"convert", written, directory.file("network.cmb")}).code, 0);
+    EXPECT_EQ(test::run({"evolve", config, "--continue", "--dry-run"}).code, 0);
+    const test::Result result = test::run({"evolve", config, "-q", "--continue"});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(
+        test::run({"resume", directory.file("run"), "-q", "--set", "run.stop.generations=2"}).code,
+        0);
+}
+
+TEST(Experiment, LearningThatFloat32WouldFreezeIsRefused) {
+    for (const std::string key : {"learning.clip_norm", "learning.learning_rate"})
+        EXPECT_THAT(failure<ConfigError>([&] { (void)experiment(minimal(), {key + "=1e-46"}); }),
+                    testing::HasSubstr(key + " is 1e-46"));
+    EXPECT_FALSE(experiment(minimal(), {"learning.clip_norm=0"}).learning.clip_norm);
+    for (const double norm : {0.5, 1e38, 3.4e38})
+        EXPECT_EQ(
+            experiment(minimal(), {fmt::format("learning.clip_norm={}", norm)}).learning.clip_norm,
+            norm);
+    EXPECT_THAT(
+        failure<ConfigError>([] { (void)experiment(minimal(), {"learning.clip_norm=1e39"}); }),
+        testing::HasSubstr("learning.clip_norm is 1e+39 (a number of at least 1.2e-38 and at most "
+                           "3.4e+38 is needed)"));
 }
 
 TEST(Experiment, NewLayersHaveTheFormatsOfTheNetworkSection) {

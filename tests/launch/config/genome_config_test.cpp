@@ -261,7 +261,8 @@ TEST(GenomeConfig, RefusesHyperneatThatDoesNotFit) {
     refused("genome.substrate.type=evolved", "genome.substrate.hidden is set");
     refused("genome.substrate.typ=evolved", "did you mean genome.substrate.type?");
     refused("genome.substrate.inputs={\"shape\": [3]}", "inputs has 3 nodes (the task has 2");
-    refused("genome.substrate.maximum_weight=0", "a number above 0");
+    for (const char* none : {"0", "1e-46"})
+        refused(std::string("genome.substrate.maximum_weight=") + none, "at least 1.2e-38");
     refused("splice.mode=point", "genome.type is \"hyperneat\", which does not read it");
     refused("network.layers=[{\"type\": \"dense\"}]", "a CPPN draws the neurons");
     refused("learning.mode=baldwinian", "learning.mode");

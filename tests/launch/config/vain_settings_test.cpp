@@ -229,6 +229,31 @@ TEST(Experiment, GenesThatNoLayerReadsAreTold) {
         << "the neuron may become steep_sigmoid";
 }
 
+TEST(Experiment, KeysThatAnIslandAloneHasAreToldWhereItReadsThemNot) {
+    const auto notes_of = [](const Json& json, const std::string& island) {
+        return experiment(json, {"splice.rate=0", "islands.count=2",
+                                 "islands.overrides=[{}, " + island + "]"})
+            .notes;
+    };
+    const auto notes = [&](const std::string& island) {
+        return notes_of(Json::parse(R"({"task": {"type": "cart_pole"}, "network": {"layers": [
+            {"type": "neurons"}]}, "genome": {"type": "neat"}})"),
+                        island);
+    };
+    using testing::ElementsAre;
+    EXPECT_THAT(notes(R"({"genome": {"delay_rate": 0.5, "plastic_toggle_rate": 0.1}})"),
+                ElementsAre("islands.overrides[1].genome.delay_rate does nothing: "
+                            "genome.feed_forward is true",
+                            "islands.overrides[1].genome.plastic_toggle_rate does nothing: no "
+                            "layer of the network has \"plastic\": true"));
+    EXPECT_THAT(notes(R"({"genome": {"delay_rate": 0.5, "feed_forward": false}})"), ElementsAre());
+    EXPECT_THAT(notes_of(minimal(), R"({"splice": {"alpha": 0.25}})"),
+                ElementsAre("islands.overrides[1].splice.alpha does nothing: splice.rate is 0"));
+    EXPECT_THAT(notes_of(minimal(), R"({"splice": {"alpha": 0.25, "rate": 0.5}})"), ElementsAre());
+    EXPECT_THAT(notes(R"({"genome": {"aggregation_rate": 0.5}})"), ElementsAre())
+        << "migrants may have others";
+}
+
 TEST(Experiment, RatesOfACppnThatHasNoChoiceAreTold) {
     const Json json = Json::parse(R"({"task": {"type": "retina"}, "network": {"layers": [
         {"type": "neurons"}]}, "genome": {"type": "hyperneat", "substrate": {"type": "layers"},

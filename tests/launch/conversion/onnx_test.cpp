@@ -96,6 +96,34 @@ TEST_F(OnnxFile, RowsOfATableAreReadByTheirColumns) {
         AllOf(HasSubstr("outputs"), Not(HasSubstr("probabilities")), Not(HasSubstr("Softmax"))));
 }
 
+TEST_F(OnnxFile, AForecastSaysHowManyRowsAheadItTells) {
+    const std::string rows = directory_.write("forecast.csv",
+                                              "load,state\n1,low\n3,high\n2,low\n4,high\n5,high\n"
+                                              "2,low\n1,low\n3,high\n");
+    const auto model = [&](const std::string& name, const std::string& keys) {
+        const std::string config = directory_.write(
+            name + ".json", R"({"task": {"type": "table", "train": [")" + rows +
+                                R"("], "inputs": ["load"], "baselines": [], )" + keys +
+                                R"(}, "network": {"layers": [{"type": "dense"}]}})");
+        EXPECT_EQ(run({"convert", config, path(name + ".cmb")}).code, 0);
+        EXPECT_EQ(run({"convert", path(name + ".cmb"), path(name + ".onnx")}).code, 0);
+        return content(path(name + ".onnx"));
+    };
+    // An entry of the metadata: key and value with their lengths.
+    const auto entry = HasSubstr(
+        "\x0a\x05"
+        "ahead\x12\x01"
+        "2");
+    EXPECT_THAT(model("numbers", R"("targets": ["load"], "time_offset": 2)"), entry);
+    EXPECT_THAT(model("classes", R"("mode": "classification", "loss": "cross_entropy",
+        "targets": ["state"], "time_offset": 2)"),
+                entry);
+    EXPECT_THAT(model("now", R"("mode": "classification", "loss": "cross_entropy",
+        "targets": ["state"])"),
+                Not(HasSubstr("\x05"
+                              "ahead")));
+}
+
 TEST_F(OnnxFile, WhatOnnxCannotSayIsNamed) {
     const std::string file =
         network("a", R"({"input": [3], "layers": [{"type": "dense", "out": 4}, {"type": "rms_norm"},

@@ -394,7 +394,7 @@ const std::vector<RemedyRow>& experiment_rows() {
          test::csv_config(
              R"("inputs": ["a"], "targets": ["y"])", "",
              R"("training": {"epochs": 5, "schedule": {"type": "cosine", "warm_up": 5}})"),
-         "schedule.warm_up is 5 (the training has 5 epochs)",
+         "training.schedule.warm_up is 5 (the training has 5 epochs)",
          "use a shorter one",
          {{config, R"("warm_up": 5)", R"("warm_up": 1)"}}},
         {"StateWithoutTime",

@@ -34,6 +34,11 @@ class Tokenize : public testing::Test {
     Result trained_;
 };
 
+TEST_F(Tokenize, HelpSaysThatTheInputIsAFile) {
+    const std::string help = run({"tokenize", "--help"}).out;
+    EXPECT_THAT(help, HasSubstr("The file with the text"));
+}
+
 TEST_F(Tokenize, LearnsEncodesAndDecodes) {
     ASSERT_EQ(trained_.code, 0) << trained_.err;
     EXPECT_THAT(trained_.err, HasSubstr("260 tokens, 3 merges"));
