@@ -161,7 +161,7 @@ class Scheduler {
     struct Crew {
         std::uint64_t age = 0;  ///< Messages since then.
         bool occupied = false;  ///< The coordinator itself, by a birth of another reign.
-        std::size_t ranks = 1;  ///< That may be given births.
+        std::size_t ranks = 0;  ///< That may be given births, but at least 1.
         double mean = 1.0;      ///< Speed of one whose own is not known.
         double speed = 0.0;     ///< Of all, births in a second.
         double free = 0.0;      ///< Of those that have room.

@@ -40,7 +40,6 @@ const Scheduler::Crew& Scheduler::crew() {
     }
     Crew& crew = crew_.emplace();
     crew.occupied = occupied;
-    crew.ranks = 0;
     double known = 0.0;
     std::size_t ranks = 0;
     for (const Peer& entry : peers_) {

@@ -327,11 +327,9 @@ bool Follower::contradicts(const Round& other) const {
         return false;
     }
     const Round& own = *round(other.generation());
-    if (&own == &other || own.digest == other.digest) {
-        return false;
-    }
-    return open() == 1 ||
-           !std::ranges::equal(own.strategy->parent_pool(), other.strategy->parent_pool());
+    return own.digest != other.digest &&
+           (open() == 1 ||
+            !std::ranges::equal(own.strategy->parent_pool(), other.strategy->parent_pool()));
 }
 
 void Follower::fill(evolve::BirthId origin, const SharedIndividual& genome) {

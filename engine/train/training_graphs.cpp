@@ -79,8 +79,8 @@ Var kept_positive(const Network& network, Var before, Var moved) {
     for (std::size_t i = 0; i < ranges.size(); ++i) {
         if (!ranges[i].parameter.positive) continue;
         const Var own = slice(before, 0, ranges[i].offset, ranges[i].count);
-        const Var least = constant(*moved.graph, double{least_positive});
-        parts[i] = max(parts[i], min(own, least));
+        const Var smallest = constant(*moved.graph, double{smallest_positive});
+        parts[i] = max(parts[i], min(own, smallest));
     }
     return concat(parts, 0);
 }

@@ -39,7 +39,7 @@ void check_fit(const Network& network, const Loss& loss, const Samples& samples,
 [[nodiscard]] std::vector<Var> parts_of(const Network& network, Var values);
 
 /// The weights that an optimizer has moved; those that stay above 0 no further down than
-/// least_positive, or than they were where that is less.
+/// smallest_positive, or than they were where that is less.
 [[nodiscard]] Var kept_positive(const Network& network, Var before, Var moved);
 
 /// What a network answers to rows [n, features], or to sequences [n, time, features]: at every

@@ -25,24 +25,22 @@ void check(const TrainingSettings& settings) {
     const auto numbers_of = [](const FieldRange& range) {
         return fmt::format("a number from {} to {}", range.min, range.max);
     };
-    const std::string numbers = numbers_of(representable);
-    const auto require = [&](std::string_view key, double number) {
-        if (!representable.contains(number)) refuse(key, fmt::format("{}", number), numbers);
+    const auto require = [&](std::string_view key, double number, const FieldRange& range) {
+        if (!range.contains(number)) refuse(key, fmt::format("{}", number), numbers_of(range));
     };
     const auto require_or_zero = [&](std::string_view key, double number) {
         if (number != 0.0 && !representable.contains(number))
-            refuse(key, fmt::format("{}", number), "0 or " + numbers);
+            refuse(key, fmt::format("{}", number), "0 or " + numbers_of(representable));
     };
     if (settings.learning_rates.empty())
         refuse("learning_rate", "empty", "one for each individual");
     for (const double rate : settings.learning_rates) require_or_zero("learning_rate", rate);
-    if (const auto norm = settings.clip_norm; norm && !largest_norms.contains(*norm))
-        refuse("clip_norm", fmt::format("{}", *norm), numbers_of(largest_norms));
+    if (settings.clip_norm) require("clip_norm", *settings.clip_norm, largest_norms);
     if (settings.early_stop.patience < 0)
         refuse("early_stop.patience", fmt::format("{}", settings.early_stop.patience),
                "at least 0");
     const TargetSettings& targets = settings.targets;
-    require("targets.step", targets.step);
+    require("targets.step", targets.step, representable);
     require_or_zero("targets.inverse_learning_rate", targets.inverse_learning_rate);
     require_or_zero("targets.inverse_noise", targets.inverse_noise);
     if (settings.method == TrainingMethod::gradient && !(targets == TargetSettings{}))

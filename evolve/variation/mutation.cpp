@@ -104,7 +104,7 @@ void set_positive_rules(ChildPlan& child) {
     }
     ValueRule rule{.replace_rate = child.draws.replace_rate,
                    .power = child.draws.noise_power,
-                   .least = least_positive,
+                   .least = smallest_positive,
                    .largest = largest_positive};
     child.rules.rules[fresh_rule] = rule;
     rule.noise_rate = 1.0F;

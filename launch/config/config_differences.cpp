@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/launch/config/schema_validator.hpp"
@@ -38,10 +39,6 @@ void add_classes(const Schema& schema, const Json& config,
         fmt::format("{} cannot change from {} to {} ({}) keep it, or start another "
                     "run in another directory",
                     change.key, change.before, change.after, what));
-}
-
-Json read_run_config(const fs::path& path) {
-    return *read_config(path, {}).json;
 }
 
 }  // namespace
@@ -92,9 +89,8 @@ bool asked_by_program(const Json& config) {
 }
 
 bool asked_by_program(const fs::path& directory) {
-    const fs::path path = directory / "config.json";
-    std::error_code error;
-    return fs::is_regular_file(path, error) && asked_by_program(read_run_config(path));
+    const std::optional<ConfigDocument> config = find_run_config(directory);
+    return config && asked_by_program(*config->json);
 }
 
 ResolvedConfig read_resumed(const fs::path& directory, std::span<const std::string> overrides,
@@ -109,7 +105,7 @@ ResolvedConfig read_resumed(const fs::path& directory, std::span<const std::stri
                         error && error != std::errc::no_such_file_or_directory ? error.message()
                                                                                : "no config.json"));
     require_utf8(directory, "the run lies in", "rename it");
-    Json before = read_run_config(path);
+    Json before = *read_config(path, {}).json;
     // The directory is where the run lies now; it may have been moved.
     before["run"]["directory"] = directory.string();
     const ConfigDocument document =
@@ -130,10 +126,9 @@ ResolvedConfig read_resumed(const fs::path& directory, std::span<const std::stri
 }
 
 void check_same_run(const fs::path& directory, const ResolvedConfig& now, const Schema& schema) {
-    const fs::path path = directory / "config.json";
-    std::error_code error;
-    if (!fs::is_regular_file(path, error)) return;
-    const Json then = with_defaults(schema, read_run_config(path));
+    const std::optional<ConfigDocument> config = find_run_config(directory);
+    if (!config) return;
+    const Json then = with_defaults(schema, *config->json);
     for (const Difference& change : differences(schema, then, *now.written))
         if (change.key_class == "identity")
             refuse(change, fmt::format("{} holds a run with another setting", directory.string()));

@@ -337,6 +337,13 @@ ConfigDocument read_config(const fs::path& path, std::span<const std::string> ov
             std::move(origins)};
 }
 
+std::optional<ConfigDocument> find_run_config(const fs::path& directory) {
+    const fs::path path = directory / "config.json";
+    std::error_code error;
+    if (!fs::is_regular_file(path, error)) return std::nullopt;
+    return read_config(path, {});
+}
+
 std::uint64_t seed_of(const Json& config) {
     const auto run = config.find("run");
     if (run == config.end() || !run->is_object()) return 1;

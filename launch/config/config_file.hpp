@@ -39,7 +39,9 @@ struct ConfigDocument {
 /// Throws InputError for a missing file, ConfigError for anything else.
 [[nodiscard]] ConfigDocument read_config(const std::filesystem::path& path,
                                          std::span<const std::string> overrides);
-/// The same for a config that is already in memory.
+/// The config.json of the directory of a run; nothing where there is none.
+[[nodiscard]] std::optional<ConfigDocument> find_run_config(const std::filesystem::path& directory);
+/// The same as read_config for a config that is already in memory.
 [[nodiscard]] ConfigDocument document_from(const Json& json, const std::string& origin,
                                            const std::filesystem::path& base_directory,
                                            std::span<const std::string> overrides);

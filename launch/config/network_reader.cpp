@@ -139,24 +139,30 @@ bool names_scales(const Json& object) {
                     scales["dtype_scales"].dump(), why));
 }
 
+/// Whether something holds for the section mutation of a config that has one, or for that of an
+/// island: the keys of all, and its own in their place.
+template <class Predicate>
+bool any_mutation(const Json& config, const Predicate& holds) {
+    const Json& all = config.at("mutation");
+    const auto on_island = [&](const Json& island) {
+        Json mutation = all;
+        mutation.merge_patch(island.value("mutation", Json::object()));
+        return holds(mutation);
+    };
+    return holds(all) || std::ranges::any_of(config.at("islands").at("overrides"), on_island);
+}
+
 /// Whether mutation may give a layer a format that takes scales.
 bool may_get_scales(const ResolvedConfig& config) {
     const Json& effective = *config.effective;
     if (!effective.contains("mutation")) return false;
-    const auto may = [](const Json& mutation) {
+    return any_mutation(effective, [](const Json& mutation) {
         if (mutation.value("dtype_rate", 0.0) == 0.0) return false;
         return !mutation.contains("dtypes") ||
                std::ranges::any_of(mutation["dtypes"], [](const Json& each) {
                    return takes_scales(*dtype_named(each.get<std::string>()));
                });
-    };
-    const auto may_on_island = [&](const Json& island) {
-        Json mutation = effective["mutation"];
-        mutation.merge_patch(island.value("mutation", Json::object()));
-        return may(mutation);
-    };
-    return may(effective["mutation"]) ||
-           std::ranges::any_of(effective.at("islands").at("overrides"), may_on_island);
+    });
 }
 
 /// Scales that nothing has would be no choice at all. For configs that have been read.
@@ -190,14 +196,11 @@ bool may_get_weights(const ResolvedConfig& config) {
     if (!effective.contains("mutation")) return false;
     // Other genotypes grow by keys of their own, and plug-ins by what they please.
     if (effective.at("genome").at("type") != "volumetric" || names_plugins(effective)) return true;
-    const auto may = [](const Json& section) {
-        const auto mutation = section.find("mutation");
-        if (mutation == section.end()) return false;
+    return any_mutation(effective, [](const Json& mutation) {
         static constexpr std::array<const char*, 2> keys{"link_add_rate", "layer_type_rate"};
-        return std::ranges::any_of(
-            keys, [&](const char* key) { return mutation->value(key, 0.0) > 0.0; });
-    };
-    return may(effective) || std::ranges::any_of(effective.at("islands").at("overrides"), may);
+        return std::ranges::any_of(keys,
+                                   [&](const char* key) { return mutation.value(key, 0.0) > 0.0; });
+    });
 }
 
 /// A format of weights that a layer itself names and nothing will ever have would be no choice at

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/field_json.hpp"
@@ -183,10 +184,8 @@ std::string ignored_text(const ResolvedConfig& config, std::string_view reader) 
 }
 
 bool holds_training(const std::filesystem::path& directory) {
-    const std::filesystem::path path = directory / "config.json";
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(path, error)) return false;
-    return holds_training(read_config(path, {}));
+    const std::optional<ConfigDocument> document = find_run_config(directory);
+    return document && holds_training(*document);
 }
 
 ResolvedConfig read_resumed_training(const std::filesystem::path& directory,

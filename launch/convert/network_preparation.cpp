@@ -73,11 +73,11 @@ std::string answer_text(const evolve::PreparedOutput& output) {
 template <class Items, class Name, class Text>
 std::string grouped_lines(std::string_view head, const Items& items, const Name& name,
                           const Text& text) {
-    constexpr int most = 24;
+    constexpr int max_printed = 24;
     std::string lines;
     int printed = 0;
     for (std::size_t first = 0; first < items.size(); ++printed) {
-        if (printed == most)
+        if (printed == max_printed)
             return lines + fmt::format("  {:<11} and {} more, which --json lists\n", "",
                                        items.size() - first);
         const std::string what = text(items[first]);

@@ -59,7 +59,7 @@ class Axis {
     [[nodiscard]] double place(double value) const {
         return first_ + (last_ - first_) * (value - low_) / (high_ - low_);
     }
-    /// Where its least number stands in the picture.
+    /// Where its lowest number stands in the picture.
     [[nodiscard]] double first() const { return first_; }
     [[nodiscard]] const std::vector<double>& ticks() const { return ticks_; }
     [[nodiscard]] std::string text(double tick) const { return number_text(tick, step_); }

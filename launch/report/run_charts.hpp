@@ -20,4 +20,5 @@ namespace cambrian::launch {
 [[nodiscard]] std::string species_html(const RunData& run);
 /// Diversity, weights of the best and what else is counted.
 [[nodiscard]] std::string counts_html(const RunData& run);
+
 }  // namespace cambrian::launch

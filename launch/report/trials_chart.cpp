@@ -16,7 +16,7 @@ namespace {
 /// All generations that samples tell of; of many about as many as a picture tells apart, with the
 /// first and the last.
 std::vector<double> some_generations(std::span<const RunData* const> runs) {
-    constexpr std::size_t most = 4096;
+    constexpr std::size_t max_generations = 4096;
     std::vector<double> all;
     const auto settle = [&] {
         std::ranges::sort(all);
@@ -28,9 +28,9 @@ std::vector<double> some_generations(std::span<const RunData* const> runs) {
         all.insert(all.end(), own.begin(), own.end());
         settle();
     }
-    if (all.size() <= most) return all;
+    if (all.size() <= max_generations) return all;
     std::vector<double> some;
-    const std::size_t stride = (all.size() + most - 1) / most;
+    const std::size_t stride = (all.size() + max_generations - 1) / max_generations;
     for (std::size_t i = 0; i < all.size(); i += stride) some.push_back(all[i]);
     if (some.back() != all.back()) some.push_back(all.back());
     return some;
@@ -58,7 +58,7 @@ std::string trials_html(std::span<const RunData> runs) {
             at->second.push_back(found.value[i]);
         }
     }
-    Band all{"from the least to the largest", palette(6), {}, {}, {}};
+    Band all{"from the lowest to the highest", palette(6), {}, {}, {}};
     Band half{"the middle half", palette(5), {}, {}, {}};
     Line median{"median of the best", palette(0), {}, {}};
     for (auto& [generation, values] : best) {

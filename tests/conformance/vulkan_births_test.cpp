@@ -9,6 +9,7 @@
 #include "cambrian/distributed/generation/follower.hpp"
 #include "cambrian/distributed/worker/shard_evaluator.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/tests/support/mutation_support.hpp"
 #include "cambrian/tests/support/network_run.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 
@@ -26,15 +27,7 @@ distributed::Experiment births_experiment() {
     experiment.variation.founder = blueprint_of(
         R"({"layers": [{"type": "dense", "out": 1024}, {"type": "neurons", "continuous": true}]})",
         1, 1);
-    evolve::MutationSettings& mutation = experiment.variation.mutation;
-    mutation.weight_rate = 0.3F;
-    mutation.weight_replace_rate = 0.0F;
-    mutation.activation_rate = 0.0F;
-    mutation.layer_type_rate = 0.0F;
-    mutation.layer_insert_rate = 0.0F;
-    mutation.layer_toggle_rate = 0.0F;
-    mutation.link_add_rate = 0.0F;
-    mutation.link_drop_rate = 0.0F;
+    experiment.variation.mutation = mutation_of_weights(0.3F);
     experiment.family = evolve::FamilyChoice::graph;
     experiment.population.size = 24;
     return experiment;

@@ -41,9 +41,7 @@ Var add_rows(Var rows, Var indices, const Shape& table) {
         return cambrian::scatter_add(rows, indices, count);
     Graph& graph = *rows.graph;
     const std::int64_t each = (added + parts - 1) / parts;
-    const Var numbers =
-        cambrian::broadcast(cambrian::reshape(iota(graph, parts), {parts, 1}), {parts, each});
-    const Var part = cambrian::slice(cambrian::reshape(numbers, {parts * each}), 0, 0, added);
+    const Var part = cambrian::slice(repeat_each(iota(graph, parts), 0, each), 0, 0, added);
     // Taken from a list of those that there are: one that is not would be of another part.
     const Var index = cambrian::gather(iota(graph, count), cambrian::reshape(indices, {added}));
     const Var first = part * constant(graph, static_cast<double>(count), ValueType::integer);

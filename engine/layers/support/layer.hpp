@@ -17,9 +17,9 @@
 namespace cambrian {
 
 /// Of parameters that stay above 0, such as time constants, as every step divides by them: the
-/// least that mutation and gradients lead to, and the largest that mutation does. A change that led
-/// through 0 would let a neuron run away from its value.
-inline constexpr float least_positive = 0.1F;
+/// smallest that mutation and gradients lead to, and the largest that mutation does. A change that
+/// led through 0 would let a neuron run away from its value.
+inline constexpr float smallest_positive = 0.1F;
 inline constexpr float largest_positive = 100.0F;
 
 /// One parameter tensor of a layer.
@@ -31,7 +31,7 @@ struct ParameterSpec {
     Activation activation =
         Activation::identity;  ///< Of the layer that owns it, for Initial::weight.
     bool buffer = false;       ///< A running statistic: spliced, but neither trained nor mutated.
-    /// Something is divided by it: mutation and gradients keep it above 0, see least_positive.
+    /// Something is divided by it: mutation and gradients keep it above 0, see smallest_positive.
     bool positive = false;
     bool undecayed = false;    ///< Its size means something: neither decay nor formats touch it.
     bool connections = false;  ///< One weight each, in a list that counts as a row of a matrix.

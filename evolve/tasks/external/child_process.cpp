@@ -181,8 +181,8 @@ void ChildProcess::fail_ended() {
 }
 
 void ChildProcess::read_errors() {
-    constexpr int most = 64;  // It may write without end.
-    for (int i = 0; i < most && errors_ >= 0; ++i) {
+    constexpr int max_blocks = 64;  // It may write without end.
+    for (int i = 0; i < max_blocks && errors_ >= 0; ++i) {
         std::array<char, 4096> block;
         const ssize_t count = read(errors_, block.data(), block.size());
         if (count > 0) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
+#include <optional>
 
 namespace cambrian::evolve {
 namespace {
@@ -55,7 +56,7 @@ std::vector<double> fitness_by_lanes(ProgramPool& pool, Population& population,
     std::deque<NetworkGroup> waiting = divided(networks, settings);
     int failures = 0;
     bool has_worked = false;
-    ProgramFailure last;
+    std::optional<ChildFailure> last;
     while (!waiting.empty()) {
         std::vector<ProgramLane> lanes = next_lanes(pool, waiting, settings.programs);
         work(lanes, fitness);
@@ -65,26 +66,27 @@ std::vector<double> fitness_by_lanes(ProgramPool& pool, Population& population,
                 lane.finish();
                 continue;
             }
-            last = *lane.failure();
+            const ChildFailure& failure = *lane.failure();
+            last = failure;
             if (!has_worked && ++failures >= max_failures)
                 throw ChildFailure(fmt::format("{} (it failed {} times, whatever it was given)",
-                                               last.text, failures));
+                                               failure.what(), failures));
             if (!lane.group().again) {
                 divide_again(waiting, lane.group());
                 continue;
             }
             population.fail(lane.group().first);
-            pool.warn(last.cause,
+            pool.warn(failure.cause(),
                       fmt::format("a network gets the worst fitness: with it alone, {} (others "
                                   "with which the same happens are not told of)",
-                                  last.text));
+                                  failure.what()));
         }
     }
     // With one network alone nobody knows whose fault it is, with many one after another it is not
     // theirs.
     const std::int64_t in_vain = pool.note(has_worked);
-    if (!has_worked && (networks > 1 || in_vain >= max_failures))
-        throw ChildFailure(last.text + " (it failed with every network alone)");
+    if (last && !has_worked && (networks > 1 || in_vain >= max_failures))
+        throw ChildFailure(fmt::format("{} (it failed with every network alone)", last->what()));
     return fitness;
 }
 

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "cambrian/evolve/tasks/external/program_pool.hpp"
@@ -22,12 +21,6 @@ struct NetworkGroup {
     bool again = false;    ///< It failed alone before.
 };
 
-/// How a program has failed.
-struct ProgramFailure {
-    std::string text;
-    std::string cause;  ///< ChildFailure::cause().
-};
-
 /// A program at work on a group, until it fails.
 class ProgramLane {
   public:
@@ -38,7 +31,7 @@ class ProgramLane {
     }
 
     [[nodiscard]] const NetworkGroup& group() const { return group_; }
-    [[nodiscard]] const std::optional<ProgramFailure>& failure() const { return failure_; }
+    [[nodiscard]] const std::optional<ChildFailure>& failure() const { return failure_; }
     [[nodiscard]] bool works() const { return !failure_; }
 
     /// Does something with the program, unless it has failed; a ChildFailure is the end of it.
@@ -70,7 +63,7 @@ class ProgramLane {
             "repeat the ids of messages, with which none is taken for another");
     }
     void fail(const ChildFailure& failure) {
-        failure_ = {failure.what(), failure.cause()};
+        failure_ = failure;
         program_.reset();
         pool_.get().note_failure();
     }
@@ -78,7 +71,7 @@ class ProgramLane {
     std::reference_wrapper<ProgramPool> pool_;
     NetworkGroup group_;
     std::unique_ptr<ExternalProgram> program_;
-    std::optional<ProgramFailure> failure_;
+    std::optional<ChildFailure> failure_;
 };
 
 /// How networks are divided among programs.

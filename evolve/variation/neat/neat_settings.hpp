@@ -65,7 +65,7 @@ struct NeatSettings {
                                 .replace_rate = 0.0F,
                                 .mean = 1.0F,
                                 .deviation = 0.0F,
-                                .least = least_positive,
+                                .least = smallest_positive,
                                 .largest = largest_positive};
     ValueSettings learning_rate{.perturb_rate = 0.5F,
                                 .power = 0.1F,

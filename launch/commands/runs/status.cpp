@@ -2,11 +2,10 @@
 
 #include <cmath>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 #include <string_view>
-#include <system_error>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/evolve/runs/exit_code.hpp"
@@ -31,10 +30,10 @@ struct Standing {
     distributed::RunStatus status;
     std::optional<std::string> holder;  ///< Who works in the directory.
     bool training = false;
-    std::string_view unit;  ///< What it counts.
-    bool asked = false;     ///< A program asks for its networks: no command goes on.
-    bool lost = false;      ///< It says that it runs, but nobody holds its lock.
-    std::string next;       ///< What goes on with it; empty where there is nothing to do.
+    std::string_view unit = "generation";  ///< What it counts.
+    bool asked = false;                    ///< A program asks for its networks: no command goes on.
+    bool lost = false;                     ///< It says that it runs, but nobody holds its lock.
+    std::string next;  ///< What goes on with it; empty where there is nothing to do.
 };
 
 std::string next_of(const fs::path& directory, const Standing& standing) {
@@ -56,14 +55,11 @@ std::string_view unit_in(const Json& config) {
 
 /// What the config of a run says of it; nothing where there is none.
 void read_config_of(const fs::path& directory, Standing& standing) {
-    const fs::path path = directory / "config.json";
-    std::error_code error;
-    const bool there = fs::is_regular_file(path, error);
-    const ConfigDocument config =
-        there ? read_config(path, {}) : ConfigDocument{std::make_shared<const Json>(), {}};
-    standing.training = holds_training(config);
-    standing.unit = standing.training ? "epoch" : unit_in(*config.json);
-    standing.asked = asked_by_program(*config.json);
+    const std::optional<ConfigDocument> config = find_run_config(directory);
+    if (!config) return;
+    standing.training = holds_training(*config);
+    standing.unit = standing.training ? "epoch" : unit_in(*config->json);
+    standing.asked = asked_by_program(*config->json);
 }
 
 Standing standing_of(const fs::path& directory) {

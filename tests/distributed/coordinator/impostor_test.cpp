@@ -51,27 +51,27 @@ std::vector<std::string> run_with_impostor(
     return reporter.warnings;
 }
 
-TEST(Impostor, WithAnotherExperimentIsRefusedByRank) {
+/// Expects that a run does not begin with a rank that says something else of itself.
+void expect_refused(const std::function<void(Handshake&)>& change,
+                    const testing::Matcher<const std::string&>& why) {
     const TemporaryDirectory place;
     const Experiment experiment = xor_experiment(place.path() / "run");
-    const auto play = [](Communicator& communicator, Handshake handshake) {
-        handshake.identity.low ^= 1U;
+    const auto play = [&](Communicator& communicator, Handshake handshake) {
+        change(handshake);
         send(communicator, 0, handshake);
     };
     EXPECT_THAT([&] { static_cast<void>(run_with_impostor(experiment, play)); },
-                ThrowsMessage<ConfigError>(
-                    testing::AllOf(HasSubstr("rank 1 on"), HasSubstr("another experiment"))));
+                ThrowsMessage<ConfigError>(why));
+}
+
+TEST(Impostor, WithAnotherExperimentIsRefusedByRank) {
+    expect_refused([](Handshake& handshake) { handshake.identity.low ^= 1U; },
+                   testing::AllOf(HasSubstr("rank 1 on"), HasSubstr("another experiment")));
 }
 
 TEST(Impostor, WithAnotherVersionIsRefused) {
-    const TemporaryDirectory place;
-    const Experiment experiment = xor_experiment(place.path() / "run");
-    const auto play = [](Communicator& communicator, Handshake handshake) {
-        handshake.version = "0.0.1";
-        send(communicator, 0, handshake);
-    };
-    EXPECT_THAT([&] { static_cast<void>(run_with_impostor(experiment, play)); },
-                ThrowsMessage<ConfigError>(HasSubstr("runs cambrian 0.0.1")));
+    expect_refused([](Handshake& handshake) { handshake.version = "0.0.1"; },
+                   HasSubstr("runs cambrian 0.0.1"));
 }
 
 TEST(Impostor, HearsWhyARunDidNotBegin) {
@@ -199,15 +199,8 @@ void answer_falsely(Communicator& communicator, const Handshake& handshake,
 }
 
 TEST(Impostor, ThatMakesOtherChildrenIsRefusedByRank) {
-    const TemporaryDirectory place;
-    const Experiment experiment = xor_experiment(place.path() / "run");
-    const auto play = [](Communicator& communicator, Handshake handshake) {
-        handshake.variation.low ^= 1U;
-        send(communicator, 0, handshake);
-    };
-    EXPECT_THAT([&] { static_cast<void>(run_with_impostor(experiment, play)); },
-                ThrowsMessage<ConfigError>(
-                    testing::AllOf(HasSubstr("rank 1 on"), HasSubstr("makes other children"))));
+    expect_refused([](Handshake& handshake) { handshake.variation.low ^= 1U; },
+                   testing::AllOf(HasSubstr("rank 1 on"), HasSubstr("makes other children")));
 }
 
 TEST(Impostor, FalseScoresAreRefusedAndDoneAgain) {

@@ -30,6 +30,17 @@ void copy_running(const fs::path& from, const fs::path& to) {
     }
 }
 
+/// Runs an experiment; what a kill in generation 5 leaves of it goes into another directory.
+void run_and_kill(const Experiment& experiment, const fs::path& killed) {
+    Launch settings{};
+    settings.on_generation = [&](RecordedNetwork&, const GenerationReport& report) {
+        if (report.generation == 5) {
+            copy_running(experiment.directory, killed);
+        }
+    };
+    static_cast<void>(launch(experiment, settings));
+}
+
 TEST(Resume, WhatWasCommittedIsNotEvaluatedAgain) {
     const TemporaryDirectory place;
     for (Experiment experiment : {xor_experiment({}), cart_pole_experiment({})}) {
@@ -68,13 +79,7 @@ TEST(Resume, JournalOfAnotherRunIsNotFollowed) {
     Experiment other = xor_experiment(place.path() / "other");
     other.seed = 8;
     other.checkpoint.every = 0;
-    Launch settings{};
-    settings.on_generation = [&](RecordedNetwork&, const GenerationReport& report) {
-        if (report.generation == 5) {
-            copy_running(other.directory, place.path() / "copy");
-        }
-    };
-    static_cast<void>(launch(other, settings));
+    run_and_kill(other, place.path() / "copy");
     experiment.directory = place.path() / "run";
     const std::uint64_t end = experiment.stop.generations;
     experiment.stop.generations = 0;
@@ -85,17 +90,6 @@ TEST(Resume, JournalOfAnotherRunIsNotFollowed) {
     experiment.stop.generations = end;
     static_cast<void>(launch(experiment, {.start = Start::resume}));
     EXPECT_EQ(expected, results_of(experiment.directory));
-}
-
-/// Runs an experiment; what a kill in generation 5 leaves of it goes into another directory.
-void run_and_kill(const Experiment& experiment, const fs::path& killed) {
-    Launch settings{};
-    settings.on_generation = [&](RecordedNetwork&, const GenerationReport& report) {
-        if (report.generation == 5) {
-            copy_running(experiment.directory, killed);
-        }
-    };
-    static_cast<void>(launch(experiment, settings));
 }
 
 TEST(Resume, EntriesOfTheJournalCountAsFarAsTheirLinesAreThere) {

@@ -96,12 +96,6 @@ Ended run(const Experiment& experiment, const DyingJob& job) {
     return ended;
 }
 
-std::string unbroken(Experiment experiment, const std::filesystem::path& directory) {
-    experiment.directory = directory;
-    static_cast<void>(launch(experiment, {}));
-    return results_of(directory);
-}
-
 TEST(Takeover, DeadCoordinatorsAreFollowedAndNoByteChanges) {
     const TemporaryDirectory place;
     int number = 0;
@@ -114,7 +108,7 @@ TEST(Takeover, DeadCoordinatorsAreFollowedAndNoByteChanges) {
         experiment.stop.generations = 8;
         experiment.distribution.lease_seconds = 0.4;
         const std::string expected =
-            unbroken(experiment, place.path() / (experiment.name + "-whole"));
+            uninterrupted(experiment, place.path() / (experiment.name + "-whole"));
         for (const DyingJob& job : {DyingJob{3, {0}}, DyingJob{3, {4}}, DyingJob{4, {2, 3}},
                                     DyingJob{4, {1, 3, 6}}, DyingJob{2, {3}}}) {
             experiment.directory = place.path() / std::to_string(++number);
@@ -176,7 +170,7 @@ TEST(Takeover, LastRankGoesOnAlone) {
     experiment.distribution.lease_seconds = 0.3;
     const Ended ended = run(experiment, {3, {1, 3}});
     EXPECT_EQ(ended.coordinators.size(), 3U);
-    EXPECT_EQ(unbroken(experiment, place.path() / "whole"), results_of(experiment.directory));
+    EXPECT_EQ(uninterrupted(experiment, place.path() / "whole"), results_of(experiment.directory));
 }
 
 TEST(Takeover, IsLeftWhereTheDirectoryIsAnotherOne) {

@@ -10,10 +10,13 @@
 #include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/reference/reference.hpp"
-#include "cambrian/tests/engine/graph/attention_support.hpp"
+#include "cambrian/tests/engine/graph/value_support.hpp"
 
 namespace cambrian::attention_test {
 namespace {
+
+using test::expect_near;
+using test::run;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 

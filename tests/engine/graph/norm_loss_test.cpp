@@ -9,20 +9,14 @@
 #include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/reference/reference.hpp"
+#include "cambrian/tests/engine/graph/value_support.hpp"
 
 // Values by hand, and gradients by the closed forms of the literature.
 namespace cambrian::norm_loss_test {
 namespace {
 
-std::vector<Tensor> run(const Graph& graph, const std::vector<Tensor>& inputs) {
-    return evaluate(*make_reference_backend(Precision::f64), graph, 1, inputs);
-}
-
-void expect_near(const Tensor& actual, const std::vector<double>& expected) {
-    ASSERT_EQ(actual.elements.size(), expected.size());
-    for (std::size_t i = 0; i < expected.size(); ++i)
-        EXPECT_NEAR(actual.elements[i], expected[i], 1e-12) << "element " << i;
-}
+using test::expect_near;
+using test::run;
 
 TEST(RmsNorm, DividesByTheRootMeanSquare) {
     Graph graph;

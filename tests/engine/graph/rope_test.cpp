@@ -5,10 +5,13 @@
 
 #include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/engine/graph/gradient/gradient.hpp"
-#include "cambrian/tests/engine/graph/attention_support.hpp"
+#include "cambrian/tests/engine/graph/value_support.hpp"
 
-namespace cambrian::attention_test {
+namespace cambrian::rope_test {
 namespace {
+
+using test::expect_near;
+using test::run;
 
 TEST(Rope, TurnsPairsByTheirPosition) {
     Graph graph;
@@ -112,4 +115,4 @@ TEST(QkNormRope, NormalisesEveryHeadFirst) {
 }
 
 }  // namespace
-}  // namespace cambrian::attention_test
+}  // namespace cambrian::rope_test

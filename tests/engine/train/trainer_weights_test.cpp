@@ -299,7 +299,7 @@ float trained_scale(float start) {
 
 TEST(Trainer, WhatIsAboveZeroStaysThere) {
     add_layer_type({"tally", {7, 8}, std::make_shared<TypedLayer<Scaler>>(Scaler{})});
-    EXPECT_EQ(trained_scale(1.0F), least_positive);
+    EXPECT_EQ(trained_scale(1.0F), smallest_positive);
     EXPECT_EQ(trained_scale(0.01F), 0.01F) << "no further down than it was";
 }
 

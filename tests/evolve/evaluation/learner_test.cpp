@@ -185,14 +185,14 @@ TEST(Learner, KeepsTimeConstantsAboveZero) {
         2);
     // The first step of Adam is as long as its rate, up or down.
     const std::vector<float> after = learned(*task, {genome}, settings_with(1, 2.0))[0];
-    int least = 0;
+    int stopped = 0;
     for (const WeightRange& range : Network(genome.blueprint).weights())
         for (std::int64_t i = 0; range.parameter.positive && i < range.count; ++i) {
             const float value = after[static_cast<std::size_t>(range.offset + i)];
-            EXPECT_GE(value, least_positive);
-            least += value == least_positive ? 1 : 0;
+            EXPECT_GE(value, smallest_positive);
+            stopped += value == smallest_positive ? 1 : 0;
         }
-    EXPECT_GT(least, 0);
+    EXPECT_GT(stopped, 0);
 }
 
 TEST(Learner, KeepsBuffersAndWeightsWithoutAFiniteGradient) {

@@ -10,6 +10,7 @@
 #include "cambrian/engine/weights/inherited_weights.hpp"
 #include "cambrian/evolve/evaluation/backend_children.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
+#include "cambrian/tests/support/mutation_support.hpp"
 #include "cambrian/tests/support/vulkan_device.hpp"
 
 // Children whose weights lie on the device: bit for bit those that the host makes.
@@ -247,11 +248,7 @@ TEST(BackendChildren, AreThoseThatPiecesMake) {
         nlohmann::json::parse(
             R"({"layers": [{"type": "dense", "out": 1024}, {"type": "neurons", "out": 2, "continuous": true}]})"),
         4, 2);
-    settings.mutation.weight_rate = 0.3F;
-    settings.mutation.weight_replace_rate = 0.0F;
-    settings.mutation.layer_type_rate = 0.0F;
-    settings.mutation.layer_insert_rate = 0.0F;
-    settings.mutation.link_add_rate = 0.0F;
+    settings.mutation = test::mutation_of_weights(0.3F);
     const evolve::Variation variation(3, settings);
     BackendChildren backend_children(*vulkan, variation, evolve::Family::graph);
     Generation parents(count);

@@ -30,6 +30,12 @@ echo ')" + text +
 )";
 }
 
+/// Lets such a program say it, and waits until it has.
+void let_say_more(const testing::TemporaryFolder& place) {
+    const std::string go = place.write("go", "");
+    while (std::filesystem::exists(go)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 /// What is said too much is found when the next message is due, if not before.
 TEST(ExternalTask, ASecondAnswerMakesThoseBeforeUntrusted) {
     const testing::TemporaryFolder place;
@@ -40,9 +46,7 @@ TEST(ExternalTask, ASecondAnswerMakesThoseBeforeUntrusted) {
         const auto made = make(json);
         NumberedNetworks network({1});
         EXPECT_THAT(evaluate(*made->task, network), ElementsAre(1));
-        const std::string go = place.write("go", "");
-        while (std::filesystem::exists(go))
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        let_say_more(place);
         const auto again = [&] { static_cast<void>(evaluate(*made->task, network)); };
         if (answers)
             EXPECT_THAT(testing::message_of<UntrustedTask>(again),
@@ -62,8 +66,7 @@ TEST(ExternalTask, ASecondAnswerWithItsIdIsAFailureLikeOthers) {
     const auto made = make(json);
     NumberedNetworks network({1});
     EXPECT_THAT(evaluate(*made->task, network), ElementsAre(1));
-    const std::string go = place.write("go", "");
-    while (std::filesystem::exists(go)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    let_say_more(place);
     EXPECT_THAT(evaluate(*made->task, network), ElementsAre(1)) << "by a new program";
     place.write("go", "");  // So that it ends.
 }

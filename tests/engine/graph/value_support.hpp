@@ -7,9 +7,11 @@
 #include "cambrian/engine/backend/backend.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 
-namespace cambrian::attention_test {
+// Values worked out by hand, in f64.
+namespace cambrian::test {
 
-inline std::vector<Tensor> run(const Graph& graph, const std::vector<Tensor>& inputs) {
+[[nodiscard]] inline std::vector<Tensor> run(const Graph& graph,
+                                             const std::vector<Tensor>& inputs) {
     const auto backend = make_reference_backend(Precision::f64);
     return evaluate(*backend, graph, 1, inputs);
 }
@@ -20,4 +22,4 @@ inline void expect_near(const Tensor& actual, const std::vector<double>& expecte
         EXPECT_NEAR(actual.elements[i], expected[i], 1e-12) << "element " << i;
 }
 
-}  // namespace cambrian::attention_test
+}  // namespace cambrian::test
