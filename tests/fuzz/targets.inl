@@ -1,9 +1,12 @@
 // The fuzz targets: CAMBRIAN_FUZZ_ROW(name) for NAME_fuzz.cpp.
 CAMBRIAN_FUZZ_ROW(blueprint)
+CAMBRIAN_FUZZ_ROW(config)
 CAMBRIAN_FUZZ_ROW(container)
+CAMBRIAN_FUZZ_ROW(csv)
 CAMBRIAN_FUZZ_ROW(idx)
 CAMBRIAN_FUZZ_ROW(individuals)
 CAMBRIAN_FUZZ_ROW(json)
+CAMBRIAN_FUZZ_ROW(message)
 CAMBRIAN_FUZZ_ROW(network)
 CAMBRIAN_FUZZ_ROW(preparation)
 CAMBRIAN_FUZZ_ROW(safetensors)
