@@ -36,9 +36,11 @@ Evolution turns it round: Cambrian runs beside your program, which asks for netw
 """
 import array
 import collections
+import inspect
 import itertools
 import json
 import math
+import operator
 import os
 import re
 import select
@@ -75,7 +77,7 @@ def serve_networks(judge, observations, actions):
     better. It must depend on nothing but that network: which others are asked about beside it, on which rank and in
     which order, changes from run to run. `observations` and `actions` are names, or how many there are."""
     connection = _Connection("network")
-    connection.begin({"observations": observations, "actions": actions})
+    connection.begin({"observations": _axis(observations), "actions": _axis(actions)})
     for message in connection:
         fitness = [float(judge(Network(content, message, connection.settings))) for content in message["judge"]]
         connection.send({"fitness": fitness})
@@ -144,20 +146,30 @@ def _line(content):
     return json.dumps(content, allow_nan=False).encode() + b"\n"
 
 
+def _plain(value):
+    """What JSON has for a path, and for a number or an array of numpy."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{value!r} cannot be said in JSON ({type(value).__name__} is none of its types): give a number, a "
+                    "text, a list or a dict")
+
+
 class Worlds:
     """The episodes that Cambrian runs side by side."""
 
     def __init__(self, make, settings):
-        wanted = _required(make.__init__, 1) if isinstance(make, type) else _required(make, 0)
+        wanted = _required(make.__init__) - 1 if isinstance(make, type) else _required(make)
         self._make = lambda: make(settings) if wanted > 0 else make()
         self._free = [self._make()]
         self._worlds = []
-        self._width = _count(self._free[0].observations)
-        self._tells = _required(self._free[0].reset, 1) > 1
+        self._interface = {"observations": _axis(self._free[0].observations), "actions": _axis(self._free[0].actions)}
+        self._width = _count(self._interface["observations"])
+        self._tells = _required(self._free[0].reset) > 1
 
     def interface(self):
-        world = self._free[0]
-        return {"observations": world.observations, "actions": world.actions}
+        return self._interface
 
     def reset(self, message):
         self._free += self._worlds
@@ -185,14 +197,30 @@ class Worlds:
         return {"observations": rows, "rewards": rewards, "done": done}
 
 
-def _count(names):
-    return names if isinstance(names, int) else len(names)
+def _axis(given):
+    """How many observations or actions there are, or their names, as messages have them."""
+    if not isinstance(given, (bool, str, set, frozenset)):  # A set has another order in each process.
+        for read in (operator.index, list):
+            try:
+                return read(given)
+            except TypeError:
+                pass
+    raise TypeError(f"{given!r} tells no observations or actions (neither a count nor names in order): give a number or a "
+                    "list of names")
 
 
-def _required(function, first):
-    """How many arguments must be given, after so many first ones."""
-    code = getattr(function, "__code__", None)
-    return code.co_argcount - len(function.__defaults__ or ()) - first if code else 0
+def _count(axis):
+    return axis if isinstance(axis, int) else len(axis)
+
+
+def _required(function):
+    """How many arguments must be given by their places."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # Not everything that is written in C has a signature.
+        return 0
+    return sum(parameter.default is parameter.empty and
+               parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD) for parameter in parameters)
 
 
 def _row(observations):
@@ -438,6 +466,7 @@ class Policy:
             raise ValueError(f"a policy computes no network of mode {structure['mode']}: compute it from its structure")
         if len(structure.get("input", [])) > 1:
             raise ValueError("a policy computes no network whose input is an image: compute it from its structure")
+        tensors = {name: _plain(tensor) if hasattr(tensor, "tolist") else tensor for name, tensor in tensors.items()}
         grid = structure["grid"]
         self._head = grid["depth"] * grid["rows"] * grid["cols"] * grid["layers_per_cell"]
         self._parts = []
@@ -661,12 +690,12 @@ class Evolution:
 
     def __init__(self, observations, actions, config=None, program=None, directory=None, resume=False):
         self._resume = resume
-        self._interface = {"protocol": PROTOCOL, "ids": True, "observations": observations, "actions": actions}
-        self._width = _count(observations)
-        self._outputs = _count(actions)
+        self._interface = {"protocol": PROTOCOL, "ids": True, "observations": _axis(observations), "actions": _axis(actions)}
+        self._width = _count(self._interface["observations"])
+        self._outputs = _count(self._interface["actions"])
         self._program = program or _program()
         self.directory = os.path.abspath(directory or "runs/python")
-        self._config = dict(config or {})
+        self._config = json.loads(json.dumps(dict(config or {}), default=_plain))
         if "task" in self._config:
             raise ValueError("config has a task (this program is the task): leave the key out")
         if "directory" in (self._config.get("run") or {}):
@@ -697,13 +726,13 @@ class Evolution:
         self._server.bind(address)
         self._server.listen()
         config = dict(self._config)
-        if "extends" in config:  # The config lies in a folder that ends with this object.
+        if isinstance(config.get("extends"), str):  # The config lies in a folder that ends with this object.
             config["extends"] = os.path.abspath(config["extends"])
         config["run"] = dict(config.get("run") or {}, directory=self.directory)
         base = _base_directory(config, os.getcwd())
         if not base.startswith(("/", "$")):
             config["run"]["base_directory"] = os.path.normpath(os.path.join(_unexpanded(os.getcwd()), base))
-        config["distributed"] = dict({"shard_size": WHOLE_GENERATION}, **config.get("distributed", {}))
+        config["distributed"] = dict({"shard_size": WHOLE_GENERATION}, **(config.get("distributed") or {}))
         # By this command Cambrian knows a run that is asked for (launch/config/config_differences.cpp).
         task = {"type": "external", "command": [sys.executable, os.path.abspath(__file__)],
                 "seconds": 1e6, "steps": 10**9, "validation": {"every": 10**9, "episodes": 1}}
@@ -712,7 +741,7 @@ class Evolution:
             json.dump(config, file)
         # By --set: it replaces the task of a file that the config extends, a section of a config joins it.
         self._process = subprocess.Popen([self._program, "evolve", path, "-q", "--set", "task=" + json.dumps(task)]
-                                         + ["--continue"] * self._resume,
+                                         + (["--continue"] if self._resume else []),
                                          stdin=subprocess.DEVNULL, env=dict(os.environ, CAMBRIAN_SOCKET=address))
 
     def __exit__(self, kind, value, trace):
@@ -724,12 +753,7 @@ class Evolution:
             except subprocess.TimeoutExpired:
                 self._process.kill()
         code = self._process.wait()
-        for end in (self._reader, self._writer):
-            try:
-                if end is not None:
-                    end.close()
-            except OSError:
-                pass  # Whoever listened is gone.
+        self._disconnect()
         self._server.close()
         shutil.rmtree(self._folder, ignore_errors=True)
         if self._ended and code != 0:
@@ -737,7 +761,7 @@ class Evolution:
 
     @property
     def best(self):
-        """The path of the best network, once the evolution has ended."""
+        """The path of the best network, once the evolution has ended; nothing is there if no network got a fitness."""
         return os.path.join(self.directory, "best.cmb")
 
     def __iter__(self):
@@ -787,8 +811,9 @@ class Evolution:
                     return False
                 continue
             connection.settimeout(None)
-            self._reader = connection.makefile("rb")
-            self._writer = connection.makefile("wb")
+            with connection:  # Its files keep it open.
+                self._reader = connection.makefile("rb")
+                self._writer = connection.makefile("wb")
             return True
 
     def _receive(self):
@@ -798,8 +823,19 @@ class Evolution:
                 message = json.loads(line)
                 self._id = message.get("id")
                 return message
+            self._disconnect()
             if not self._connect():
                 return None
+
+    def _disconnect(self):
+        """The relay waits for this, and Cambrian for the relay."""
+        for end in (self._reader, self._writer):
+            try:
+                if end is not None:
+                    end.close()
+            except OSError:
+                pass  # Whoever listened is gone.
+        self._reader = self._writer = None
 
     def _send(self, content):
         self._writer.write(_line(_answer(content, self._id)))
@@ -839,11 +875,11 @@ class Networks:
         self._evolution._send(answer)
         self._started = True
         message = self._evolution._receive()
-        if message is None:
-            raise RuntimeError("cambrian ended while networks were judged: see what it has written")
-        if "step" not in message:  # No network goes on: this is the next question.
+        if message is None or "step" not in message:  # No network goes on: this is the end, or the next question.
             self._evolution._held = message
             self._asked = []
+            if message is None and self._evolution._process.returncode != 0:
+                raise RuntimeError("cambrian ended while networks were judged: see what it has written")
             return outputs
         self._asked = message["step"]
         for world, row in zip(message["step"], message["actions"]):

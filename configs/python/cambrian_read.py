@@ -563,7 +563,7 @@ def _shaped(values, shape):
 
 def _preparation(archive):
     """As `cambrian convert` writes it into the metadata of tensors."""
-    found = archive.format("preparation", 1, 3)
+    found = archive.format("preparation", 1, 4)
     names = ("shift", "scale")
     inputs, outputs = [], []
     for _ in range(archive.count(32)):
@@ -586,8 +586,12 @@ def _preparation(archive):
         if ways[missing] in ("mean", "median"):
             for entry in inputs:
                 entry["fill"] = archive.words("d")[0]
-    if found > 2:
-        result["logits"] = True
+    flags = archive.words("B")[0] if found == 4 else int(found == 3)
+    if flags > 7:
+        archive.fail("its preparation has flags that are not known")
+    result.update({key: True for bit, key in ((1, "logits"), (2, "shown")) if flags & bit})
+    if flags & 4:
+        result["tokenizer"] = "%016x%016x" % archive.words("QQ")
     archive.finish()
     return result
 

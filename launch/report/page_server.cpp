@@ -227,7 +227,9 @@ PageServer::PageServer(const std::string& address, int port) : state_(std::make_
             return httplib::Server::HandlerResponse::Handled;
         });
     errno = 0;
-    if (port == 0)
+    if (address.empty())
+        state_->port = -1;  // The library would choose one.
+    else if (port == 0)
         state_->port = server.bind_to_any_port(address);
     else
         state_->port = server.bind_to_port(address, port) ? port : -1;
@@ -236,7 +238,7 @@ PageServer::PageServer(const std::string& address, int port) : state_(std::make_
         throw ConfigError(fmt::format(
             "port {} of {} cannot be had ({}) choose another with --port, or an address of this "
             "host with --address",
-            port, address, why));
+            port, address.empty() ? "\"\"" : address, why));
     }
     state_->thread = std::thread([state = state_.get()] { state->server.listen_after_bind(); });
     // What is stopped before it runs would run for ever.

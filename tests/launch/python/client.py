@@ -1,8 +1,10 @@
 """Parts of the client by themselves: MessagePack, what a policy and the example for gymnasium refuse, and how an evolution
 begins."""
+import functools
 import json
 import math
 import os
+import pathlib
 import random
 import struct
 import subprocess
@@ -49,6 +51,26 @@ DENSE = {"type": "dense", "in": 2, "out": 1, "bias": True, "activation": "linear
 TENSORS = {"head.weight": [[2.0, 3.0]], "head.bias": [0.5]}
 
 
+class Numbers:
+    """As numpy has one, or an array of them."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        if isinstance(self.value, int):
+            return self.value
+        raise TypeError("only scalars are indices")
+
+    def __iter__(self):
+        return iter(self.value)
+
+    def tolist(self):
+        return self.value
+
+
+
+
 def policy(**changes):
     structure = {"grid": GRID, "layers": [], "head": DENSE, "links": []}
     structure.update(changes)
@@ -56,6 +78,11 @@ def policy(**changes):
 
 
 assert policy()([1.0, 10.0]) == [32.5]
+# Weights of a link may be arrays, too.
+wide = {"head.weight": [[2.0, 3.0], [1.0, 1.0]], "head.bias": [0.5, 0.0], "link.0.weight": [[1.0, 2.0], [3.0, 4.0]]}
+linked = {"grid": GRID, "layers": [], "head": dict(DENSE, out=2), "links": [{"source": "input", "target": "head", "kind": "forward"}]}
+for tensors in (wide, {name: Numbers(values) for name, values in wide.items()}):
+    assert cambrian.Policy(linked, tensors)([1.0, 10.0]) == [203.5, 75.0]
 layer = dict(DENSE, at=[0, 0, 0, 0], enabled=True)
 assert "layer lstm (slot.0)" in refused(ValueError, lambda: policy(layers=[dict(layer, type="lstm")]))
 assert "layer residual (slot.0)" in refused(ValueError, lambda: policy(layers=[dict(layer, type="residual", layers=[])]))
@@ -122,6 +149,48 @@ with tempfile.TemporaryDirectory() as folder:
         assert cambrian._base_directory({"extends": name + ".json"}, place) == expected, name
     assert cambrian._base_directory({"run": {"base_directory": "own"}, "extends": "near.json"}, place) == "own"
     os.chdir(before)
+
+# Numbers, lists and paths of other libraries, and sections without anything.
+with tempfile.TemporaryDirectory() as folder:
+    script = os.path.join(folder, "keep")
+    with open(script, "w") as file:
+        file.write(f'#!/bin/sh\ncp "$2" {folder}/config.json\n')
+    os.chmod(script, 0o755)
+    given = {"run": {"seed": Numbers(7), "base_directory": pathlib.Path("/base")}, "distributed": None,
+             "population": {"size": Numbers(20)}, "network": {"input": Numbers([2])}}
+    with cambrian.Evolution(Numbers(2), Numbers(["a"]), config=given, program=pathlib.Path(script),
+                            directory=pathlib.Path(folder, "run"), resume=None) as evolution:
+        evolution._process.wait()
+    with open(os.path.join(folder, "config.json")) as file:
+        kept = json.load(file)
+    assert kept["run"] == {"seed": 7, "base_directory": "/base", "directory": os.path.join(folder, "run")}, kept
+    assert kept["population"]["size"] == 20 and kept["network"]["input"] == [2] and "shard_size" in kept["distributed"], kept
+    assert evolution._interface["observations"] == 2 and evolution._interface["actions"] == ["a"]
+    for bad in (2.0, "ab", {"a", "b"}, True, None):
+        assert "neither a count nor names" in refused(TypeError, lambda: cambrian.Evolution(bad, 1, program=script))
+    assert "cannot be said in JSON" in refused(TypeError, lambda: cambrian.Evolution(1, 1, {"run": object()}, script))
+
+
+class Maker:
+    observations, actions = Numbers(3), Numbers(["left", "right"])
+
+    def world(self, settings):
+        self.settings = settings
+        return self
+
+    def bare(self):
+        return self
+
+    def reset(self, seed):
+        return [0.0] * 3
+
+
+for make in (lambda maker: maker.world, lambda maker: functools.partial(maker.world), lambda maker: maker.bare):
+    maker = Maker()
+    worlds = cambrian.Worlds(make(maker), {"a": 1})
+    assert getattr(maker, "settings", {"a": 1}) == {"a": 1}
+    assert worlds.interface() == {"observations": 3, "actions": ["left", "right"]}
+    assert worlds.reset({"reset": [{"seed": 1}], "phase": "train", "round": 0}) == {"observations": [[0.0] * 3]}
 
 os.environ["CAMBRIAN"] = tempfile.gettempdir()
 assert "CAMBRIAN is " in refused(FileNotFoundError, lambda: cambrian.Evolution(1, 1))

@@ -210,6 +210,14 @@ TEST(PageServer, SaysThatAPortIsTaken) {
                 HasSubstr("--address"));
 }
 
+TEST(PageServer, AnEmptyAddressIsRefused) {
+    for (const int port : {0, 65535}) {
+        EXPECT_THAT(test::failure<ConfigError>([&] { const PageServer none("", port); }),
+                    HasSubstr(fmt::format(
+                        "port {} of \"\" cannot be had (there is no such address)", port)));
+    }
+}
+
 /// The port in the line that the program prints, once it is there.
 int port_of(const std::string& output) {
     for (int i = 0; i < 1000; ++i) {
