@@ -18,7 +18,7 @@ RunState::RunState(Transfer& transfer) : errors(transfer), transfer_(transfer) {
 std::int64_t RunState::idle_bytes() const {
     std::int64_t bytes = 0;
     for (const Scratch& scratch : scratch_) bytes += scratch.bytes();
-    return bytes - scratch_[transfer_.queue()].bytes();
+    return bytes - scratch().bytes();
 }
 
 void RunState::release_idle() {

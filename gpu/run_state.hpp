@@ -33,6 +33,7 @@ struct RunState {
     void release_idle();
     /// Of the queue that is in use.
     [[nodiscard]] Scratch& scratch() { return scratch_[transfer_.queue()]; }
+    [[nodiscard]] const Scratch& scratch() const { return scratch_[transfer_.queue()]; }
     /// Waits for everything and gives back what no program needs between its runs.
     void trim();
 

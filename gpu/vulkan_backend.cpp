@@ -125,6 +125,7 @@ class VulkanBackend : public Backend {
         // Temporaries of other queues make room where a run has none.
         return {.used = heap_.used() - state_.idle_bytes(),
                 .limit = heap_.limit(),
+                .temporaries = state_.scratch().bytes(),
                 .pooled = heap_.pooled(),
                 .buffers = transfer_.live().buffers,
                 .programs = transfer_.live().programs,

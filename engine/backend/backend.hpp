@@ -141,11 +141,12 @@ class Backend {
     virtual void inherit(std::span<const WeightDraws> children, std::span<const WeightTask> tasks);
 
     struct Memory {
-        std::int64_t used = 0;      ///< Bytes of buffers, programs and temporaries of the queue.
-        std::int64_t limit = 0;     ///< Of used; 0 = none.
-        std::int64_t pooled = 0;    ///< Bytes held beside them, for what is allocated next.
-        std::int64_t buffers = 0;   ///< That live.
-        std::int64_t programs = 0;  ///< That live.
+        std::int64_t used = 0;         ///< Bytes of buffers, programs and temporaries of the queue.
+        std::int64_t limit = 0;        ///< Of used; 0 = none.
+        std::int64_t temporaries = 0;  ///< Of used: the next run, of any program, takes them over.
+        std::int64_t pooled = 0;       ///< Bytes held beside them, for what is allocated next.
+        std::int64_t buffers = 0;      ///< That live.
+        std::int64_t programs = 0;     ///< That live.
         std::int64_t allocations =
             0;  ///< From the system or driver, so far: a pool serves the rest.
     };
@@ -185,7 +186,7 @@ class Backend {
 /// Version of the arithmetic of every backend (ArithmeticFingerprint::build): changes whenever the
 /// bits of any op or random number change. One for all, since strict math promises equal bits on
 /// all of them.
-inline constexpr std::string_view arithmetic_version = "13";
+inline constexpr std::string_view arithmetic_version = "14";
 
 /// What two ranks, or a run and its resume, must have in common to compute equal bits: the whole
 /// fingerprint under fast math, only the version of the arithmetic under strict.

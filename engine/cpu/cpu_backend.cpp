@@ -170,6 +170,7 @@ class CpuBackend : public Backend {
         const MemoryAccount& account = resources_.account;
         return {.used = account.used,
                 .limit = account.limit,
+                .temporaries = resources_.scratch.bytes(),
                 .pooled = account.pool.pooled(),
                 .buffers = account.buffers,
                 .programs = account.programs,

@@ -86,6 +86,14 @@ void Resources::trim() {
     account.pool.trim();
 }
 
+std::int64_t Scratch::bytes() const {
+    std::int64_t result = shared_.bytes();
+    for (const Memory& memory : workers_) {
+        result += memory.bytes();
+    }
+    return result;
+}
+
 std::int64_t Scratch::growth(const RunBytes& bytes) const {
     const auto more = [](const Memory& memory, std::int64_t needed) {
         return std::max<std::int64_t>(0, needed - memory.bytes());

@@ -41,6 +41,8 @@ class Scratch {
     [[nodiscard]] std::byte* shared(std::int64_t bytes) { return grown(shared_, bytes); }
     /// Gives all of it back; the next run takes what it needs.
     void release();
+    /// Bytes that are held.
+    [[nodiscard]] std::int64_t bytes() const;
     /// Bytes that the account would count more.
     [[nodiscard]] std::int64_t growth(const RunBytes& bytes) const;
 

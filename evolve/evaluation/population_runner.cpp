@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/tensor/tensor.hpp"
@@ -11,11 +12,17 @@ namespace {
 
 constexpr std::size_t max_programs = 512;
 constexpr std::int64_t unlimited_bytes = std::int64_t{1} << 30;
-/// A quarter of the memory for programs, a quarter for operands and outputs; the rest is for data
-/// and for the program that runs.
+/// A quarter of the memory for what programs keep, a quarter for operands and outputs; the rest is
+/// for data and for the temporaries that all programs share.
 std::int64_t share_of_memory(const Backend& backend) {
     const std::int64_t limit = backend.memory().limit;
     return limit > 0 ? limit / 4 : unlimited_bytes;
+}
+
+/// Bytes in use but for temporaries.
+std::int64_t kept_bytes(const Backend& backend) {
+    const Backend::Memory memory = backend.memory();
+    return memory.used - memory.temporaries;
 }
 
 /// Names the interpreter of a capacity and of so many weights among the structures.
@@ -128,10 +135,14 @@ StructureProgram& PopulationRunner::program_for(const Individual& individual,
     }
     ++compiled_;
     const std::size_t own = request.own.size();
-    return cache_.insert(
-        key, graph ? compile_graph(backend_, individual.blueprint(), use_, request.build, own)
-                   : compile_interpreter(backend_, individual.blueprint(), capacity, stage_.pool(),
-                                         request.build, own));
+    const std::int64_t before = kept_bytes(backend_);
+    StructureProgram program =
+        graph ? compile_graph(backend_, individual.blueprint(), use_, request.build, own)
+              : compile_interpreter(backend_, individual.blueprint(), capacity, stage_.pool(),
+                                    request.build, own);
+    // Less where the backend has given something back meanwhile.
+    program.bytes = std::max<std::int64_t>(kept_bytes(backend_) - before, 0);
+    return cache_.insert(key, std::move(program));
 }
 
 void PopulationRunner::prepare_outputs(Flight& flight, const StructureProgram& program,
@@ -211,7 +222,7 @@ void PopulationRunner::run_group(const Flight& flight, StructureProgram& program
     const Backend::Memory memory = backend_.memory();
     if (memory.limit > 0)
         while (piece > 1 && program.program->peak_bytes(static_cast<std::int64_t>(piece)) >
-                                memory.limit - memory.used + program.bytes)
+                                memory.limit - memory.used + memory.temporaries)
             piece = (piece + 1) / 2;
     for (std::size_t position = begin; position < end; position += piece) {
         const std::size_t count = std::min(piece, end - position);
@@ -228,7 +239,6 @@ void PopulationRunner::run_group(const Flight& flight, StructureProgram& program
         program.program->run(static_cast<std::int64_t>(count), inputs_, bound_outputs_);
         if (piece < allowed && position + count < end) ++splits_;
     }
-    cache_.set_bytes(program.program->peak_bytes(static_cast<std::int64_t>(piece)));
 }
 
 void PopulationRunner::collect(Flight& flight) {

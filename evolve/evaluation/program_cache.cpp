@@ -22,17 +22,14 @@ StructureProgram* ProgramCache::find(const ProgramKey& key) {
 
 StructureProgram& ProgramCache::insert(const ProgramKey& key, StructureProgram program) {
     CAMBRIAN_EXPECT(!positions_.contains(key));
-    while (!recent_.empty() && recent_.size() >= max_programs_) forget_oldest();
+    const auto is_full = [&] {
+        return recent_.size() >= max_programs_ || bytes_ + program.bytes > max_bytes_;
+    };
+    while (!recent_.empty() && is_full()) forget_oldest();
     recent_.push_front({key, std::move(program)});
+    bytes_ += recent_.front().program.bytes;
     positions_.emplace(key, recent_.begin());
     return recent_.front().program;
-}
-
-void ProgramCache::set_bytes(std::int64_t bytes) {
-    std::int64_t& noted = recent_.front().program.bytes;
-    bytes_ += bytes - noted;
-    noted = bytes;
-    while (bytes_ > max_bytes_ && recent_.size() > 1) forget_oldest();
 }
 
 void ProgramCache::forget_oldest() {

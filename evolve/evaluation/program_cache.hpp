@@ -36,7 +36,7 @@ struct StructureProgram {
     bool interpreted = false;
     bool per_individual = true;  ///< Every output is; else individuals must run one by one.
     std::vector<Output> outputs;
-    std::int64_t bytes = 0;  ///< Of its last run's temporaries.
+    std::int64_t bytes = 0;  ///< Of the backend, that it keeps: not temporaries, which all share.
 };
 
 /// Adds shared inputs and everything that is to be computed for one network to a graph; → outputs.
@@ -65,7 +65,7 @@ struct ProgramKey {
 };
 
 /// Compiled programs, the least recently used one forgotten first: when there are too many, or
-/// when their temporaries hold too much memory.
+/// when they keep too much memory.
 class ProgramCache {
   public:
     ProgramCache(std::size_t max_programs, std::int64_t max_bytes)
@@ -75,8 +75,6 @@ class ProgramCache {
     [[nodiscard]] StructureProgram* find(const ProgramKey& key);
     /// Adds the most recent one. References to others may end.
     StructureProgram& insert(const ProgramKey& key, StructureProgram program);
-    /// Notes the temporaries of the most recent one and forgets others if they are too many bytes.
-    void set_bytes(std::int64_t bytes);
 
     [[nodiscard]] std::size_t size() const { return recent_.size(); }
 

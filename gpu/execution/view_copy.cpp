@@ -20,7 +20,9 @@ class PlaceCopy : public Kernel {
           per_individual_(per_individual),
           side_by_side_(!per_individual ||
                         (target.stride == elements && source.stride == elements)),
-          pipeline_(static_pipeline(resources, "view_copy", std::array{threads})) {}
+          pipeline_(side_by_side_ ? nullptr
+                                  : &static_pipeline(resources, "view_copy", std::array{threads})) {
+    }
 
     void record(vulkan::Recorder& recorder, const Frame& frame) const override {
         const std::int64_t population = per_individual_ ? frame.population : 1;
@@ -36,7 +38,7 @@ class PlaceCopy : public Kernel {
         push.word[1] = static_cast<std::uint32_t>(elements_);
         push.word[2] = static_cast<std::uint32_t>(source_.stride);
         push.word[3] = static_cast<std::uint32_t>(target_.stride);
-        recorder.dispatch(pipeline_, push, (words + threads - 1) / threads,
+        recorder.dispatch(*pipeline_, push, (words + threads - 1) / threads,
                           std::array{frame.range(source_, elements_)},
                           std::array{frame.range(target_, elements_)});
     }
@@ -46,8 +48,8 @@ class PlaceCopy : public Kernel {
     BufferView source_;
     std::int64_t elements_;
     bool per_individual_;
-    bool side_by_side_;  ///< The individuals lie one after the other on both sides.
-    const vulkan::Pipeline& pipeline_;
+    bool side_by_side_;                 ///< The individuals lie one after the other on both sides.
+    const vulkan::Pipeline* pipeline_;  ///< Null where they do.
 };
 
 }  // namespace

@@ -31,7 +31,6 @@ struct DeviceLimits {
     std::int64_t memory_bytes = 0;        ///< Of the device-local heap.
     double timestamp_nanoseconds = 0.0;   ///< Of a tick; 0: no timestamps.
     bool software = false;                ///< llvmpipe: small tiles, few threads.
-    bool float16 = false;
     /// Mesa's software device or NVIDIA's: threads next to each other are a subgroup, those that a
     /// branch or a loop has parted go on together after it, and subnormal halves of a word become
     /// the numbers that they are, which Vulkan leaves open.

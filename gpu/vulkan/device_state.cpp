@@ -78,17 +78,11 @@ void Device::State::open(std::size_t wanted_queues) {
     v12.timelineSemaphore = VK_TRUE;
     v12.scalarBlockLayout = VK_TRUE;
     v12.shaderFloat16 = optional.float16 ? VK_TRUE : VK_FALSE;
-    v12.shaderInt8 = optional.int8 ? VK_TRUE : VK_FALSE;
-    v12.storageBuffer8BitAccess = optional.storage8 ? VK_TRUE : VK_FALSE;
     v12.vulkanMemoryModel = optional.memory_model ? VK_TRUE : VK_FALSE;
     v12.vulkanMemoryModelDeviceScope = v12.vulkanMemoryModel;
-    VkPhysicalDeviceVulkan11Features v11{};
-    v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
-    v11.pNext = &v12;
-    v11.storageBuffer16BitAccess = optional.storage16 ? VK_TRUE : VK_FALSE;
     VkPhysicalDeviceFeatures2 core{};
     core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-    core.pNext = &v11;
+    core.pNext = &v12;
     core.features.shaderInt64 = VK_TRUE;
 
     const char* const cooperative_name = VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME;

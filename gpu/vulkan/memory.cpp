@@ -7,7 +7,6 @@
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
-#include "cambrian/gpu/vulkan/address_book.hpp"
 #include "cambrian/gpu/vulkan/device.hpp"
 
 namespace cambrian::vulkan {
@@ -151,11 +150,6 @@ void Heap::release(const Block& block) noexcept {
     auto* slab = static_cast<Slab*>(block.slab_);
     slab->give(block.offset_, block.bytes_);
     if (slab->kind == MemoryKind::device) used_ -= block.bytes_;
-}
-
-Heap::Location Heap::locate(std::uint64_t address) const {
-    const AddressBook::Location location = device_.addresses().find(address, 1);
-    return {location.buffer, location.offset};
 }
 
 }  // namespace cambrian::vulkan

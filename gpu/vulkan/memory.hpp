@@ -68,14 +68,6 @@ class Heap {
     /// buffers that are no more, even where the same addresses are in use again.
     [[nodiscard]] std::uint64_t generation() const { return generation_; }
 
-    /// Where an address lies, for copies.
-    struct Location {
-        VkBuffer buffer = VK_NULL_HANDLE;
-        std::uint64_t offset = 0;
-    };
-    /// Contract: the address is inside a block.
-    [[nodiscard]] Location locate(std::uint64_t address) const;
-
   private:
     friend class Block;
     struct Slab;

@@ -44,16 +44,13 @@ struct Properties {
 /// What a device is asked about its features, in the same way.
 struct Features {
     VkPhysicalDeviceFeatures2 core{};
-    VkPhysicalDeviceVulkan11Features v11{};
     VkPhysicalDeviceVulkan12Features v12{};
     VkPhysicalDeviceCooperativeMatrixFeaturesNV cooperative{};
 
     explicit Features(bool has_cooperative_matrix) {
         core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-        v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
         v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
-        core.pNext = &v11;
-        v11.pNext = &v12;
+        core.pNext = &v12;
         cooperative.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV;
         if (has_cooperative_matrix) v12.pNext = &cooperative;
     }
@@ -138,7 +135,6 @@ void fill_limits(PhysicalDevice& device, const Properties& properties, bool time
     limits.memory_bytes = device.info.memory;
     limits.timestamp_nanoseconds = timestamps ? static_cast<double>(core.timestampPeriod) : 0.0;
     limits.software = device.info.software();
-    limits.float16 = device.optional.float16;
     limits.known_driver = properties.driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE ||
                           properties.driver.driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY;
     // The kernel's lanes are those of a subgroup of 32.
@@ -171,9 +167,6 @@ std::string missing_features(const Features& features) {
 void fill_features(PhysicalDevice& device, const Features& features) {
     OptionalFeatures& optional = device.optional;
     optional.float16 = features.v12.shaderFloat16 != VK_FALSE;
-    optional.int8 = features.v12.shaderInt8 != VK_FALSE;
-    optional.storage16 = features.v11.storageBuffer16BitAccess != VK_FALSE;
-    optional.storage8 = features.v12.storageBuffer8BitAccess != VK_FALSE;
     // Without it, atomics of the whole device need no feature; with it, they need the scope's.
     optional.memory_model = features.v12.vulkanMemoryModel != VK_FALSE &&
                             features.v12.vulkanMemoryModelDeviceScope != VK_FALSE;
@@ -204,9 +197,6 @@ void name_features(PhysicalDevice& device) {
         if (present) device.info.features.emplace_back(text);
     };
     name(device.optional.float16, "float16");
-    name(device.optional.int8, "int8");
-    name(device.optional.storage16, "storage16");
-    name(device.optional.storage8, "storage8");
     name(device.optional.memory_model, "memory_model");
     name(device.limits.cooperative_matrix, "cooperative_matrix");
     name(device.limits.float_controls.round_to_nearest_even, "round_to_nearest_even");

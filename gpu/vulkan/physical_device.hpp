@@ -13,9 +13,6 @@ namespace cambrian::vulkan {
 /// Optional features that a device is opened with where it has them.
 struct OptionalFeatures {
     bool float16 = false;
-    bool int8 = false;
-    bool storage16 = false;
-    bool storage8 = false;
     bool memory_model = false;
     bool cooperative_matrix = false;  ///< VK_NV_cooperative_matrix with products of f16.
 };

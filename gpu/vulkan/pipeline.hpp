@@ -53,8 +53,6 @@ class PipelineCache {
 void write_cache_file(const PrivateFolder& folder, std::string_view name,
                       const std::vector<std::byte>& data);
 
-class Device;
-
 /// A compute shader ready to be dispatched.
 class Pipeline {
   public:

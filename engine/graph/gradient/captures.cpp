@@ -6,7 +6,6 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
-#include "cambrian/engine/graph/gradient/gradient.hpp"
 #include "cambrian/engine/graph/graph_copy.hpp"
 #include "cambrian/engine/graph/passes/passes.hpp"
 

@@ -264,6 +264,7 @@ TEST(CpuBackend, ChargesTemporariesToTheLimit) {
     const Binding outputs[] = {{out.get(), 0}};
     program->run(1, inputs, outputs);
     EXPECT_EQ(cpu->memory().used - before, program->peak_bytes(1));
+    EXPECT_EQ(cpu->memory().temporaries, program->peak_bytes(1));
     Graph larger;
     const Var y = larger.input("y", ValueType::real, {300000}, true);
     larger.output(sum_all(exp(y * 2.0)));

@@ -1,9 +1,13 @@
+#include <fmt/format.h>
+
+#include <array>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/graph/builders/builders.hpp"
 #include "cambrian/evolve/evaluation/learner.hpp"
 #include "cambrian/evolve/evaluation/population_runner.hpp"
 #include "cambrian/tests/evolve/support/task_support.hpp"
@@ -110,6 +114,70 @@ TEST_F(BackendLimits, AnOrderThatCameInPartIsThatOfNoRound) {
     Learner learner(backend_, *task_, 1, settings);
     expect_that_what_came_in_part_is_of_no_round(
         [&](std::uint64_t round) { return learner.learn(individuals.pointers, round); });
+}
+
+/// Networks of several structures, whose temporaries are most of what they take.
+class SharedTemporaries : public ::testing::Test {
+  protected:
+    static constexpr std::uint64_t structures = 10;
+
+    SharedTemporaries() {
+        for (std::uint64_t width = 4; width < 4 + structures; ++width)
+            for (std::uint64_t id = 0; id < 3; ++id)
+                genomes_.push_back(testing::genome_for(
+                    *task_,
+                    fmt::format(
+                        R"({{"layers": [{{"type": "dense", "out": {}, "activation": "tanh"}},
+                                                {{"type": "dense"}}]}})",
+                        width),
+                    id));
+    }
+    struct Rounds {
+        std::int64_t used = 0;  ///< Bytes in the end.
+        Evaluator::Counters counters{};
+    };
+    [[nodiscard]] Rounds three_rounds(std::int64_t memory_limit) const {
+        const auto backend = make_cpu_backend({.memory_limit = memory_limit});
+        Evaluator evaluator(*backend, *task_, 1);
+        for (std::uint64_t round = 0; round < 3; ++round)
+            (void)evaluator.evaluate(testing::pointers_to(genomes_),
+                                     {.phase = Phase::train, .round = round});
+        return {backend->memory().used, evaluator.counters()};
+    }
+
+    const std::unique_ptr<Task> task_ = testing::standard_task(drawn_rows);
+    std::vector<Genome> genomes_;
+};
+
+TEST_F(SharedTemporaries, LeaveRoomForTheProgramsOfAllStructures) {
+    const std::int64_t used = three_rounds(0).used;
+    EXPECT_EQ(three_rounds(2 * used).counters.programs_compiled, structures);
+}
+
+TEST_F(SharedTemporaries, AreThereForTheProgramThatRunsNext) {
+    const std::int64_t used = three_rounds(0).used;
+    EXPECT_EQ(three_rounds(used + used / 8).counters.memory_splits, 0U);
+}
+
+TEST(PopulationRunner, KeepsNoMoreProgramsThanAQuarterOfTheMemoryHolds) {
+    constexpr std::int64_t words = 4000;
+    const auto backend = make_cpu_backend({.memory_limit = 100 * words});
+    const auto task = testing::standard_task(drawn_rows);
+    const Genome genome = testing::genome_for(*task, small_network);
+    const std::array<const Genome*, 1> genomes{&genome};
+    const Individuals individuals(genomes);
+    const auto build = [](Graph& graph, const ForwardModel&, const NetworkOperands& operands) {
+        Tensor constants(ValueType::real, {words});
+        std::iota(constants.elements.begin(), constants.elements.end(), 0.0);
+        const Var weight = broadcast(sum_all(operands.weights), {words});
+        return std::vector<Var>{sum_all(graph.constant(constants) * weight)};
+    };
+    PopulationRunner runner(*backend, Family::graph);
+    for (std::int64_t variant = 0; variant < 10; ++variant)
+        (void)runner.run(individuals.pointers, {.variant = variant, .build = build, .shared = {}});
+    EXPECT_EQ(runner.programs_compiled(), 10U);
+    EXPECT_LE(backend->memory().programs, 6) << "each keeps 4 bytes of the 100 for each word";
+    EXPECT_GT(backend->memory().programs, 1);
 }
 
 TEST(InHalves, GoesOnInOrderWithAsManyAsThereIsMemoryFor) {

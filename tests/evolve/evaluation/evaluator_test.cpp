@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
@@ -275,11 +276,26 @@ TEST(ProgramCache, ForgetsTheLeastRecentlyUsed) {
     cache.insert(key(3), {});
     EXPECT_EQ(cache.find(key(2)), nullptr);
     EXPECT_NE(cache.find(key(1)), nullptr);
-    cache.set_bytes(600);
-    EXPECT_NE(cache.find(key(3)), nullptr);
-    cache.set_bytes(500);
-    EXPECT_EQ(cache.find(key(1)), nullptr) << "too many bytes together";
+}
+
+TEST(ProgramCache, ForgetsOthersWhereAllKeepTooMuch) {
+    ProgramCache cache(10, 1000);
+    const auto insert = [&](std::uint64_t number, std::int64_t bytes) {
+        StructureProgram program;
+        program.bytes = bytes;
+        cache.insert({.structure = {.high = 0, .low = number}, .variant = 0}, std::move(program));
+    };
+    insert(1, 600);
+    insert(2, 400);
+    EXPECT_EQ(cache.size(), 2U);
+    insert(3, 100);
+    EXPECT_EQ(cache.find({.structure = {.high = 0, .low = 1}, .variant = 0}), nullptr);
+    EXPECT_EQ(cache.size(), 2U);
+    insert(4, 1001);
+    EXPECT_EQ(cache.size(), 1U) << "one program at least is there to be run";
+    insert(5, 1000);
     EXPECT_EQ(cache.size(), 1U);
+    EXPECT_NE(cache.find({.structure = {.high = 0, .low = 5}, .variant = 0}), nullptr);
 }
 
 TEST(Evaluator, RunsEpisodesWithWeightsThatStayCodes) {

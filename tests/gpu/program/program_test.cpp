@@ -57,6 +57,18 @@ TEST_F(ProgramTest, ARunIsOneSubmissionAndASteadyOneAllocatesAndRecordsNothing) 
     EXPECT_EQ(before.recordings, 1);
 }
 
+TEST_F(ProgramTest, CopiesOfAllIndividualsAtOnceNeedNoPipeline) {
+    Graph graph;
+    graph.output(graph.input("x", ValueType::real, {5}, true));
+    const std::int64_t pipelines = statistics().pipelines;
+    const auto program = backend_->compile(graph);
+    EXPECT_EQ(statistics().pipelines, pipelines);
+    const auto input = buffer(numbers(15));
+    const auto output = backend_->allocate(ValueType::real, 15);
+    program->run(3, std::vector<Binding>{{input.get()}}, std::vector<Binding>{{output.get()}});
+    EXPECT_EQ(reals(*output), numbers(15));
+}
+
 TEST_F(ProgramTest, RecordsAnewOnlyForOtherAddressesOrPopulations) {
     const auto program = backend_->compile(small_graph(5));
     const auto x = buffer(numbers(5));
@@ -140,6 +152,7 @@ TEST(VulkanMemory, PeakBytesAreWhatARunTakes) {
     const std::int64_t before = backend->memory().used;
     program->run(200, std::vector<Binding>{{input.get()}}, std::vector<Binding>{{output.get()}});
     EXPECT_EQ(backend->memory().used - before, program->peak_bytes(200));
+    EXPECT_EQ(backend->memory().temporaries, program->peak_bytes(200));
 }
 
 TEST(VulkanMemory, ARunAboveTheLimitIsOutOfMemoryAndASmallerOneRuns) {
