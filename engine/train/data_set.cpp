@@ -202,6 +202,7 @@ DataSet make_data_set(SourceRows rows, const Split& split, const Loss& loss, std
                         "each class alike (seed {})",
                         validation, all, test, seed));
     fill_missing_inputs(data, rows);
+    require_measurable(loss, data.train.targets.elements);
     return data;
 }
 

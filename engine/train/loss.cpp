@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -49,6 +53,16 @@ LossTerms terms(const BinaryCrossEntropy&, Var prediction, Var target) {
     return {bce_with_logits(prediction, target), element_count(target), how_many(right)};
 }
 
+/// What a prediction of 0 loses, of losses of numbers.
+double lost_at_zero(const Loss& loss, double target) {
+    const double distance = std::abs(target);
+    if (const auto* huber = std::get_if<HuberLoss>(&loss)) {
+        const double squared = std::min(distance, huber->delta);
+        return squared * (distance - squared / 2.0);
+    }
+    return std::holds_alternative<MeanSquaredError>(loss) ? distance * distance : distance;
+}
+
 /// In the order of the variant.
 const std::vector<Kind<Loss>>& loss_kinds() {
     static const std::vector<Kind<Loss>> table{
@@ -91,6 +105,31 @@ LossTerms measure(const Loss& loss, Var prediction, Var target) {
             name(loss), cambrian::name(target.info().type), target.shape().text(),
             prediction.shape().text(), cambrian::name(wanted), shape.text()));
     return std::visit([&](const auto& kind) { return terms(kind, prediction, target); }, loss);
+}
+
+void require_measurable(const Loss& loss, std::span<const double> targets) {
+    if (has_accuracy(loss)) return;
+    double distances = 0.0;
+    double sum = 0.0;
+    for (const double target : targets) {
+        distances += std::abs(target);
+        sum += lost_at_zero(loss, target);
+    }
+    const auto count = static_cast<double>(targets.size());
+    if (sum > double{std::numeric_limits<float>::max()})
+        throw ConfigError(
+            fmt::format("targets are about {:.3g} from an answer of 0 (the sum of what all {} lose "
+                        "so, by {}, is more than float32 holds) give them a larger unit",
+                        distances / count, targets.size(), name(loss)));
+    const bool vary = std::ranges::adjacent_find(targets, std::not_equal_to<>{}) != targets.end();
+    // Errors of 1/4096 have squares of 2^-24, which is to be no subnormal number.
+    constexpr double smallest = double{std::numeric_limits<float>::min()} * 0x1p24;
+    if (vary && sum < smallest * count)
+        throw ConfigError(fmt::format(
+            "targets are about {:.3g} from an answer of 0 (what that loses, by {}, is less than "
+            "float32 can compare) give them a smaller unit{}",
+            distances / count, name(loss),
+            std::holds_alternative<MeanAbsoluteError>(loss) ? "" : ", or use the loss mae"));
 }
 
 Loss loss_from_json(const nlohmann::json& json, std::string_view path) {

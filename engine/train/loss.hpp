@@ -70,6 +70,10 @@ struct LossTerms {
 /// Throws ShapeError for targets of another shape or type.
 [[nodiscard]] LossTerms measure(const Loss& loss, Var prediction, Var target);
 
+/// Throws ConfigError for numbers as targets where the loss of predictions of 0 is more than
+/// float32 holds, or (where they vary) so small that float32 cannot compare better ones.
+void require_measurable(const Loss& loss, std::span<const double> targets);
+
 /// {"type": "huber", "delta": 1}. Throws ConfigError naming `path`.
 [[nodiscard]] Loss loss_from_json(const nlohmann::json& json, std::string_view path = "loss");
 [[nodiscard]] nlohmann::ordered_json to_json(const Loss& loss);

@@ -239,7 +239,8 @@ TargetDistance target_distance(const Network& network, const SlotTrace& trace,
             gaps.push_back(constant(graph, 0.0));
             continue;
         }
-        const Var norms = sqrt(*given * *aimed);
+        // Apart: their product leaves float32 where they do not.
+        const Var norms = sqrt(*given) * sqrt(*aimed);
         // Without a direction there is none to agree with.
         const Var cosine = select(less(0.0, norms), *product / norms, constant(graph, 0.0));
         budgets.push_back(0.5 + 0.5 * cosine);

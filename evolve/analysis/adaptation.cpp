@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "cambrian/engine/core/error.hpp"
 
@@ -57,6 +58,15 @@ void check_time(double seconds, double window) {
             "a time is {} seconds (times go from 0 to a million windows of {} seconds) pass "
             "another, or longer windows",
             seconds, window));
+}
+
+/// The first window that begins at a time or after it. A time that is a multiple of the window but
+/// for rounding begins one.
+std::uint64_t first_window(double seconds, double window) {
+    const double nearest = std::round(seconds / window);
+    const double rounding = 2.0 * std::numeric_limits<double>::epsilon() * seconds;
+    return static_cast<std::uint64_t>(
+        std::abs(seconds - nearest * window) <= rounding ? nearest : std::ceil(seconds / window));
 }
 
 }  // namespace
@@ -152,8 +162,10 @@ std::vector<Adaptation> AdaptationTracker::adaptations(double share) const {
                 {.step = i, .evaluations = answers, .value = windows_[i].accuracy()});
     }
     std::vector<std::uint64_t> first;
-    for (const double change : changes_)
-        first.push_back(static_cast<std::uint64_t>(std::ceil(change / window_seconds_)));
+    for (const double change : changes_) {
+        const std::uint64_t window = first_window(change, window_seconds_);
+        if (first.empty() || first.back() != window) first.push_back(window);
+    }
     return evolve::adaptations(progress, first, share);
 }
 

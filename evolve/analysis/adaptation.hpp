@@ -70,8 +70,9 @@ class AdaptationTracker {
     [[nodiscard]] double mean_accuracy() const;
     [[nodiscard]] double answers_per_second(std::size_t window) const;
     /// What each change did to the accuracy of windows; steps are windows, evaluations answers. A
-    /// window in which the task changes belongs to what was before; those without answers are left
-    /// out.
+    /// window in which the task changes belongs to what was before, unless it begins with the
+    /// change; changes that leave no window between them count as one; windows without answers are
+    /// left out.
     [[nodiscard]] std::vector<Adaptation> adaptations(double share = 0.95) const;
 
   private:

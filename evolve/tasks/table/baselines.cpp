@@ -102,13 +102,20 @@ double persistence(std::span<const Series> series, TableLoss loss) {
     return total / count;
 }
 
+/// Of each column of a member [rows, width], over the rows that train.
+std::vector<double> train_means(const TableData& data, std::vector<double> Series::*member,
+                                std::size_t width) {
+    std::vector<double> means(width, 0.0);
+    for (const Series& part : data.train)
+        for (std::size_t i = 0; i < (part.*member).size(); ++i)
+            means[i % width] += (part.*member)[i];
+    for (double& value : means) value /= static_cast<double>(total_rows(data.train));
+    return means;
+}
+
 double mean(const TableData& data, Phase phase, TableLoss loss) {
     const std::size_t targets = data.outputs.size();
-    std::vector<double> means(targets, 0.0);
-    for (const Series& part : data.train)
-        for (std::size_t i = 0; i < part.answers.size(); ++i) means[i % targets] += part.answers[i];
-    for (double& value : means) value /= static_cast<double>(total_rows(data.train));
-
+    const std::vector<double> means = train_means(data, &Series::answers, targets);
     double total = 0.0;
     double count = 0.0;
     for (const Series& part : data.series(phase))
@@ -119,45 +126,57 @@ double mean(const TableData& data, Phase phase, TableLoss loss) {
     return total / count;
 }
 
-/// 1 for the constant, then the normalised inputs of one row.
-std::vector<double> input_regressors(const TableData& data, const Series& series,
-                                     std::int64_t row) {
+/// 1 for the constant, then the inputs of one row, scaled. Without its mean a column with a large
+/// offset is not taken for the constant.
+std::vector<double> input_regressors(const TableData& data, std::span<const double> means,
+                                     const Series& series, std::int64_t row) {
     const std::size_t count = data.inputs.size();
     std::vector<double> result(count + 1, 1.0);
     // The constant comes first, so that of a constant column and it the column is dropped.
     for (std::size_t i = 0; i < count; ++i)
-        result[i + 1] =
-            (series.inputs[static_cast<std::size_t>(row) * count + i] - data.inputs[i].shift) /
-            data.inputs[i].scale;
+        result[i + 1] = (series.inputs[static_cast<std::size_t>(row) * count + i] - means[i]) /
+                        data.inputs[i].scale;
     return result;
 }
 
-/// The row of a series at a place of its file, else the last one before it, else the first.
-std::int64_t row_at(const Series& series, std::int64_t row, std::int64_t place) {
-    while (row > 0 && series.places[static_cast<std::size_t>(row)] > place) --row;
-    return row;
+/// Where a row of a series is in its past.
+std::size_t past_index(const Series& series, std::int64_t row) {
+    const auto found =
+        std::ranges::lower_bound(series.past_places, series.places[static_cast<std::size_t>(row)]);
+    CAMBRIAN_EXPECT(found != series.past_places.end());
+    return static_cast<std::size_t>(found - series.past_places.begin());
 }
 
-/// 1 for the constant, then the values of a target at a row and at those before it. A row that is
-/// left out has the value of the row before.
+/// 1 for the constant, then the values of a target at a row and at those before it in its file,
+/// without its mean. A row that is left out has the value of the row before, one before the file
+/// that of its first row.
 std::vector<double> past_values(const Series& series, std::int64_t row, std::int64_t order,
-                                std::size_t target, std::size_t targets) {
+                                std::size_t target, std::span<const double> means) {
     std::vector<double> result{1.0};
     const std::int64_t place = series.places[static_cast<std::size_t>(row)];
-    std::int64_t at = row;
+    std::size_t at = past_index(series, row);
     for (std::int64_t lag = 0; lag < order; ++lag) {
-        at = row_at(series, at, place - lag);
-        result.push_back(series.current[static_cast<std::size_t>(at) * targets + target]);
+        while (at > 0 && series.past_places[at] > place - lag) --at;
+        result.push_back(series.past[at * means.size() + target] - means[target]);
     }
     return result;
 }
 
-/// Whether the rows before a row, as far as the series reaches, are all there.
+/// Whether a row and those before it in its file, `order` in all, are all there.
 bool has_past(const Series& series, std::int64_t row, std::int64_t order) {
-    const std::int64_t first = std::max<std::int64_t>(row - order + 1, 0);
-    return series.places[static_cast<std::size_t>(row)] -
-               series.places[static_cast<std::size_t>(first)] ==
-           row - first;
+    const std::size_t last = past_index(series, row);
+    const auto before = static_cast<std::size_t>(order - 1);
+    return last >= before &&
+           series.past_places[last] - series.past_places[last - before] == order - 1;
+}
+
+/// Whether most rows that train have a past to fit AR(order): a few would decide for all others.
+bool enough_past(const TableData& data, std::int64_t order) {
+    std::int64_t found = 0;
+    for (const Series& part : data.train)
+        for (std::int64_t row = 0; row < part.rows; ++row)
+            found += has_past(part, row, order) ? 1 : 0;
+    return found > order && 2 * found > total_rows(data.train);
 }
 
 struct Total {
@@ -203,8 +222,9 @@ Total linear(const TableData& data, Phase phase, TableLoss loss, const Regressor
 }
 
 double least_squares(const TableData& data, Phase phase, TableLoss loss) {
+    const std::vector<double> means = train_means(data, &Series::inputs, data.inputs.size());
     const auto regressors = [&](const Series& series, std::int64_t row) {
-        return input_regressors(data, series, row);
+        return input_regressors(data, means, series, row);
     };
     const auto every_row = [](const Series&, std::int64_t) { return true; };
     const Total total = linear(data, phase, loss, regressors, every_row, 0, data.outputs.size());
@@ -249,13 +269,15 @@ double table_baseline(std::string_view name, const TableData& data, Phase phase,
 double autoregressive_baseline(std::int64_t order, const TableData& data, Phase phase,
                                TableLoss loss) {
     const std::size_t targets = data.outputs.size();
+    const std::vector<double> means = train_means(data, &Series::current, targets);
+    const bool enough = enough_past(data, order);
     Total total;
     for (std::size_t target = 0; target < targets; ++target) {
         const auto regressors = [&](const Series& series, std::int64_t row) {
-            return past_values(series, row, order, target, targets);
+            return past_values(series, row, order, target, means);
         };
         const auto fits = [&](const Series& series, std::int64_t row) {
-            return has_past(series, row, order);
+            return !enough || has_past(series, row, order);
         };
         const Total one = linear(data, phase, loss, regressors, fits, target, 1);
         total.loss += one.loss;

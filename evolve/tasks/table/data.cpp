@@ -30,9 +30,31 @@ Series series_of(const NumberTable& table, std::span<const std::int64_t> rows,
     return series;
 }
 
+/// The most values of a target that a baseline reads.
+std::int64_t longest_past(const TableSettings& settings) {
+    if (std::ranges::find(settings.baselines, "autoregressive") == settings.baselines.end())
+        return 0;
+    std::int64_t longest = 0;
+    for (const std::int64_t order : settings.autoregressive_orders)
+        longest = std::max(longest, order);
+    return longest;
+}
+
+/// Gives a series the targets of its file from `length` − 1 rows before row `first` to row `last`.
+void keep_past(Series& series, const NumberTable& table, std::size_t input_count,
+               std::int64_t first, std::int64_t last, std::int64_t length) {
+    if (length == 0) return;
+    for (std::int64_t row = std::max<std::int64_t>(0, first - length + 1); row <= last; ++row) {
+        series.past_places.push_back(table.place(row));
+        for (std::size_t column = input_count; column < table.columns.size(); ++column)
+            series.past.push_back(table.at(row, column));
+    }
+}
+
 /// Rows [begin, end) of a file as samples.
 Series samples(const NumberTable& table, std::int64_t begin, std::int64_t end,
-               std::size_t input_count, std::int64_t offset, std::string_view use) {
+               std::size_t input_count, const TableSettings& settings, std::string_view use) {
+    const std::int64_t offset = settings.time_offset;
     if (end - begin <= offset)
         throw InputError(fmt::format(
             "{} has {} rows for {} (time_offset {} needs at least {}) use a longer file or another "
@@ -48,7 +70,9 @@ Series samples(const NumberTable& table, std::int64_t begin, std::int64_t end,
                         "out for values "
                         "that they lack) fill these",
                         table.path, use, offset));
-    return series_of(table, rows, input_count, offset);
+    Series series = series_of(table, rows, input_count, offset);
+    keep_past(series, table, input_count, rows.front(), rows.back(), longest_past(settings));
+    return series;
 }
 
 /// The files of a table.
@@ -138,11 +162,10 @@ void split_by_order(const std::vector<NumberTable>& tables, const TableSettings&
     const std::size_t inputs = data.input_names.size();
     for (const NumberTable& table : tables) {
         const std::int64_t tail = whole_share(settings.tail_fraction, table.rows);
-        data.train.push_back(
-            samples(table, 0, table.rows - tail, inputs, settings.time_offset, "training"));
+        data.train.push_back(samples(table, 0, table.rows - tail, inputs, settings, "training"));
         if (settings.tail_fraction > 0.0)
-            data.validation.push_back(samples(table, table.rows - tail, table.rows, inputs,
-                                              settings.time_offset, "validation"));
+            data.validation.push_back(
+                samples(table, table.rows - tail, table.rows, inputs, settings, "validation"));
     }
     if (settings.fraction > 0.0)
         data.notes.push_back(fmt::format(
@@ -190,7 +213,7 @@ TableData load_table(const TableSettings& settings) {
     else
         split_by_order(files.train, settings, data);
     const auto whole = [&](const NumberTable& table, std::string_view use) {
-        return samples(table, 0, table.rows, data.input_names.size(), settings.time_offset, use);
+        return samples(table, 0, table.rows, data.input_names.size(), settings, use);
     };
     for (const NumberTable& table : files.validation)
         data.validation.push_back(whole(table, "validation"));
@@ -199,6 +222,7 @@ TableData load_table(const TableSettings& settings) {
         number_classes(data, labels, settings.targets[0]);
     fill_missing(data, settings.missing);
     normalise(data, settings);
+    check_goals(data, settings);
     return data;
 }
 

@@ -94,6 +94,10 @@ struct Series {
     std::vector<double> current;  ///< [rows, targets] at row t: what persistence predicts.
     /// Of each row among all rows of the file, those that are left out, too; ascending.
     std::vector<std::int64_t> places;
+    /// Targets of the rows of the file up to the last one here, [.., targets], and their places:
+    /// from as many before the first one as the baseline autoregressive reads; else empty.
+    std::vector<double> past{};
+    std::vector<std::int64_t> past_places{};
 };
 
 /// The data sets of a table task and the constants of its normalisation, taken from the rows that
@@ -116,7 +120,7 @@ struct TableData {
     [[nodiscard]] const std::vector<Series>& series(Phase phase) const;
 };
 
-/// Reads every file. Throws InputError naming file and line.
+/// Reads every file. Throws InputError naming file and line, ConfigError as check_goals().
 [[nodiscard]] TableData load_table(const TableSettings& settings);
 
 [[nodiscard]] std::int64_t total_rows(std::span<const Series> series);
@@ -138,6 +142,8 @@ void fill_missing(TableData& data, MissingValues missing);
 
 /// Sets the constants of the normalisation.
 void normalise(TableData& data, const TableSettings& settings);
+/// Throws ConfigError for targets to train on whose loss is too small or too large for float32.
+void check_goals(const TableData& data, const TableSettings& settings);
 /// Standard deviation of what is predicted in the rows that train, of each target.
 [[nodiscard]] std::vector<double> target_deviations(const TableData& data,
                                                     const TableSettings& settings);
@@ -206,8 +212,9 @@ struct Windows {
 [[nodiscard]] double table_baseline(std::string_view name, const TableData& data, Phase phase,
                                     TableLoss loss);
 /// The loss of the linear function of a target's last `order` values, at row t and before it, with
-/// a constant, that fits the train rows best: AR(order), for each target alone. Before the first
-/// row of a file the target is taken to be as it is there.
+/// a constant, that fits best those train rows that have as many rows before them in their file
+/// (all, where these are not most): AR(order), for each target alone. Before the first row of a
+/// file the target is taken to be as it is there.
 [[nodiscard]] double autoregressive_baseline(std::int64_t order, const TableData& data, Phase phase,
                                              TableLoss loss);
 

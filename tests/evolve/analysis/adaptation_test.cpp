@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <tuple>
 
 #include "cambrian/engine/core/error.hpp"
 
@@ -125,6 +126,33 @@ TEST(AdaptationTracker, CountsWindowsAndRecovery) {
     EXPECT_THROW(tracker.record(1e9, true), ConfigError);
     EXPECT_THROW(tracker.change(2.0), ConfigError);
     EXPECT_THROW(AdaptationTracker(0.0), ConfigError);
+}
+
+TEST(AdaptationTracker, AChangeAtTheStartOfAWindowIsBeforeIt) {
+    // Quotients that are rounded up, or products that are rounded down.
+    for (const auto& [change, window, first] : {std::tuple{0.07, 0.01, 7U},
+                                                {0.14, 0.01, 14U},
+                                                {0.9, 0.3, 3U},
+                                                {3.6, 0.3, 12U},
+                                                {0.071, 0.01, 8U},
+                                                {0.899, 0.3, 3U},
+                                                {0.901, 0.3, 4U}}) {
+        AdaptationTracker tracker(window);
+        for (int i = 0; i < 20; ++i) tracker.record((i + 0.5) * window, true);
+        tracker.change(change);
+        EXPECT_EQ(tracker.adaptations()[0].step, first) << change << " " << window;
+    }
+}
+
+TEST(AdaptationTracker, ChangesInOneWindowCountAsOne) {
+    AdaptationTracker tracker(1.0);
+    for (int i = 0; i < 8; ++i) tracker.record(i + 0.5, i < 3);
+    for (const double change : {2.25, 2.75, 5.0}) tracker.change(change);
+    const auto found = tracker.adaptations();
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found[0].step, 3U);
+    EXPECT_EQ(found[0].before, 1.0);
+    EXPECT_EQ(found[1].step, 5U);
 }
 
 TEST(AdaptationTracker, WindowsWithoutAnswersSayNothing) {

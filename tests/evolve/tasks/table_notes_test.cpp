@@ -106,6 +106,61 @@ TEST_F(TableNotes, AutoregressionFindsTheRuleOfASeries) {
     EXPECT_THROW(make("series.csv", named + none), ConfigError);
 }
 
+TEST_F(TableNotes, AutoregressionReadsWhatIsBeforeATail) {
+    std::string text = "y\n";
+    for (int row = 0; row < 60; ++row) text += fmt::format("{:.17g}\n", std::sin(0.5 * row));
+    folder_.write("sine.csv", text);
+    const std::string keys = R"("targets": ["y"], "time_offset": 1, "baselines": )"
+                             R"(["autoregressive"], "autoregressive_orders": [2, 5])";
+    const auto tail = make("sine.csv", keys + R"(, "validation": {"tail_fraction": 0.2})");
+    // A sine follows from its last two values, those of the rows that train, too; a row that
+    // repeats the first one of the file is none of the series.
+    for (const auto& baseline : tail->baselines(Phase::validation))
+        EXPECT_LT(baseline.loss, 1e-25) << baseline.name;
+    // But where all are too short.
+    folder_.write("short.csv", "y\n1\n2\n4\n8\n");
+    const auto padded = make("short.csv", keys)->baselines(Phase::train);
+    EXPECT_LT(padded[1].loss, 1e-20);
+}
+
+TEST_F(TableNotes, AFewLongSeriesDoNotDecideTheAutoregressionOfShortOnes) {
+    std::string files;
+    double value = 0.0;
+    for (int file = 0; file < 20; ++file) {
+        std::string text = "y\n";
+        for (int row = 0; row < (file < 6 ? 13 : 8); ++row) {
+            value = 0.5 * value + std::sin(37.0 * file + 11.0 * row * row);
+            text += fmt::format("{:.17g}\n", value);
+        }
+        const std::string name = fmt::format("{}.csv", file);
+        folder_.write(name, text);
+        files += (file == 0 ? "" : R"(", ")") + name;
+    }
+    const auto fitted = make(files, R"("targets": ["y"], "time_offset": 1, "baselines":
+                             ["autoregressive"], "autoregressive_orders": [5, 10])")
+                            ->baselines(Phase::train);
+    EXPECT_LT(fitted[1].loss, 1.05 * fitted[0].loss);
+}
+
+TEST_F(TableNotes, BaselinesSeeSmallChangesOfLargeValues) {
+    std::string text = "u,y\n";
+    for (int row = 0; row < 60; ++row) {
+        const double wave = std::sin(0.5 * row);
+        text += fmt::format("{:.17g},{:.17g}\n", 1e7 + 0.003 * wave, wave);
+    }
+    folder_.write("offset.csv", text);
+    EXPECT_LT(make("offset.csv", R"("targets": ["u"], "inputs": ["u"], "time_offset": 1,
+                   "baselines": ["autoregressive"], "autoregressive_orders": [2])")
+                  ->baselines(Phase::train)[0]
+                  .loss,
+              1e-6);
+    EXPECT_LT(make("offset.csv", R"("targets": ["y"], "normalise": "none",
+                   "baselines": ["least_squares"])")
+                  ->baselines(Phase::train)[0]
+                  .loss,
+              1e-6);
+}
+
 TEST_F(TableNotes, ATailOfOneClassIsTold) {
     const std::string keys = R"("targets": ["k"], "mode": "classification", )";
     EXPECT_THAT(make("classes.csv", keys + R"("validation": {"tail_fraction": 0.25})")->notes(),

@@ -321,6 +321,24 @@ TEST_F(Table, BadSettingsNameTheKey) {
                 HasSubstr("task.train is empty"));
 }
 
+TEST_F(Table, TargetsWhoseLossIsNoFloatAreRefused) {
+    const auto settings = [&](const std::string& rows, const std::string& more = "") {
+        folder_.write("scale.csv", "a,y\n" + rows);
+        return R"({"type": "table", "train": ["scale.csv"], "targets": ["y"])" + more + "}";
+    };
+    const std::string tiny = "1,1e-25\n2,3e-25\n3,2e-25\n";
+    EXPECT_THAT(error<ConfigError>(settings(tiny)),
+                AllOf(HasSubstr("less than float32 can compare"), HasSubstr("the loss mae")));
+    EXPECT_EQ(error<ConfigError>(settings(tiny, R"(, "loss": "mae")")), "no error");
+    EXPECT_THAT(error<ConfigError>(settings("1,1e21\n2,3e21\n3,2e21\n")),
+                HasSubstr("more than float32 holds"));
+    for (const char* rows : {"1,1e-15\n2,3e-15\n", "1,1e18\n2,3e18\n", "1,1e-25\n2,1e-25\n",
+                             "1,1e30\n2,1e30\n", "1,0\n2,0\n", "1,1\n2,0.9999999999999999\n3,1\n"})
+        EXPECT_EQ(error<ConfigError>(settings(rows)), "no error") << rows;
+    EXPECT_EQ(error<ConfigError>(settings("1,1e-25\n2,1e-25\n", R"(, "normalise": "none")")),
+              "no error");
+}
+
 TEST_F(Table, BadDataNamesTheFile) {
     const auto bad = [&](const std::string& text, const std::string& keys) {
         folder_.write("bad.csv", text);
