@@ -13,10 +13,6 @@
 // its steps against its sequences, and a backend against the reference.
 namespace cambrian {
 
-/// The layer that reads the numbers of rows as ids, or nothing: the first one that is enabled and
-/// computes, or one in it; of several the one of the smallest vocabulary.
-[[nodiscard]] const Embedding* id_reader(const Blueprint& blueprint);
-
 struct CheckSettings {
     std::int64_t batch = 3;
     std::int64_t time = 5;        ///< Steps of a sequence, for networks with a state.

@@ -26,6 +26,9 @@ using uint = std::uint32_t;
 
 #include "cambrian/engine/core/elementary.inl"
 
+/// sin and cos of a larger angle are those of this one, with its sign; infinities give NaN.
+inline constexpr double largest_angle = 8192.0;
+
 }  // namespace cambrian::elementary
 
 /// Codes of the formats that numbers are stored in: encode_<format> and decode_<format>, the same

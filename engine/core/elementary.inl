@@ -255,8 +255,8 @@ CAMBRIAN_ELEMENTARY(cos_inside)(float z) {
     return cosine;
 }
 
-// sin(x + quarter_turns * pi / 2). The argument is limited to +-8192, beyond which a float no
-// longer resolves the phase well; infinities give NaN.
+// sin(x + quarter_turns * pi / 2). The argument is limited to +-8192 (largest_angle), beyond which a
+// float no longer resolves the phase well; infinities give NaN.
 CAMBRIAN_ELEMENTARY(sin_turned)(float x, uint quarter_turns) {
     CAMBRIAN_PRECISE float below = x > 8192.0F ? 8192.0F : x;
     CAMBRIAN_PRECISE float inside = below < -8192.0F ? -8192.0F : below;

@@ -15,6 +15,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/generation/generation_graphs.hpp"
 #include "cambrian/engine/generation/text_rows.hpp"
+#include "cambrian/engine/network/observe/id_reader.hpp"
 #include "cambrian/engine/network/packed_weights.hpp"
 
 namespace cambrian {
@@ -71,6 +72,8 @@ class Generator::Implementation {
                 "the network does not read tokens (a step of it has {} numbers, one id is needed) "
                 "use a network that was trained on text",
                 network.input_features()));
+        if (const Embedding* embedding = id_reader(network.blueprint()))
+            vocabulary_ = embedding->vocabulary;
         CAMBRIAN_EXPECT(!weights.empty());
         for (std::size_t i = 0; i < weights.size(); ++i) {
             CAMBRIAN_EXPECT(static_cast<std::int64_t>(weights[i].size()) == network.weight_count());
@@ -87,7 +90,8 @@ class Generator::Implementation {
                                    const GenerationSettings& settings,
                                    const TokenObserver& observer) {
         times_ = {};
-        TextRows texts(prompts, networks_, longest_, settings, observer);
+        TextRows texts(prompts, networks_, {.sequence = longest_, .vocabulary = vocabulary_},
+                       settings, observer);
         batch_ = {.prompts = static_cast<std::int64_t>(prompts.size()), .networks = networks_};
         if (texts.empty()) return {};
         block_ = settings.block;
@@ -296,7 +300,8 @@ class Generator::Implementation {
     Backend& backend_;
     Network network_;
     std::int64_t networks_;
-    std::int64_t longest_;  ///< Sequence of the network; 0: any.
+    std::int64_t longest_;         ///< Sequence of the network; 0: any.
+    std::int64_t vocabulary_ = 0;  ///< Ids that it reads; 0: any.
     bool on_host_ = false;
     std::unique_ptr<Buffer> weights_;
     std::unique_ptr<Buffer> codes_;  ///< Of packed weights; null where there are none.

@@ -91,8 +91,8 @@ class Generator {
     Generator& operator=(Generator&&) noexcept;
 
     /// Texts in the order of networks, and for each in the order of prompts. Throws ConfigError for
-    /// settings, InputError for prompts that are empty or too long and for what a network cannot
-    /// read or answer, OutOfMemoryError where a cache has no room.
+    /// settings, InputError for prompts that are empty, too long or of ids that the network does
+    /// not know and for what it cannot answer, OutOfMemoryError where a cache has no room.
     [[nodiscard]] std::vector<GeneratedText> run(std::span<const Prompt> prompts,
                                                  const GenerationSettings& settings,
                                                  const TokenObserver& observer = {});

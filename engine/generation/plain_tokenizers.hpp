@@ -14,6 +14,8 @@ namespace cambrian {
 inline constexpr std::string_view byte_unit = "byte";
 inline constexpr std::string_view character_unit = "character";
 inline constexpr std::string_view token_unit = "token";
+/// Before a unit: what a row of a text is to tell.
+inline constexpr std::string_view next_prefix = "next_";
 
 /// 256 tokens: each byte of a text, which is UTF-8, by its value.
 [[nodiscard]] Tokenizer byte_tokenizer();

@@ -28,31 +28,33 @@ void check(const GenerationSettings& settings) {
 }
 
 /// @param number of the prompt, from 1 as in the texts
-void check(const Prompt& prompt, std::size_t number, std::int64_t longest) {
+void check(const Prompt& prompt, std::size_t number, const ReadingLimits& limits) {
     if (prompt.tokens.empty())
         throw InputError(fmt::format(
             "prompt {} has no tokens (a network continues what it has read) give it a text",
             number));
+    const std::int64_t end = limits.vocabulary > 0 ? std::min(limits.vocabulary, ids) : ids;
     for (const std::int64_t id : prompt.tokens)
-        if (id < 0 || id >= ids)
+        if (id < 0 || id >= end)
             throw InputError(
                 fmt::format("prompt {} has the token {} (ids are 0 to {}) use the "
                             "tokenizer of the network",
-                            number, id, ids - 1));
+                            number, id, end - 1));
     const auto length = static_cast<std::int64_t>(prompt.tokens.size());
-    if (longest > 0 && length > longest)
+    if (limits.sequence > 0 && length > limits.sequence)
         throw InputError(
             fmt::format("prompt {} has {} tokens (the network takes sequences of {}) shorten it",
-                        number, length, longest));
+                        number, length, limits.sequence));
 }
 
 }  // namespace
 
-TextRows::TextRows(std::span<const Prompt> prompts, std::int64_t networks, std::int64_t longest,
-                   const GenerationSettings& settings, const TokenObserver& observer)
-    : prompts_(prompts), longest_(longest), settings_(settings), observer_(observer) {
+TextRows::TextRows(std::span<const Prompt> prompts, std::int64_t networks,
+                   const ReadingLimits& limits, const GenerationSettings& settings,
+                   const TokenObserver& observer)
+    : prompts_(prompts), longest_(limits.sequence), settings_(settings), observer_(observer) {
     check(settings);
-    for (std::size_t i = 0; i < prompts.size(); ++i) check(prompts[i], i + 1, longest);
+    for (std::size_t i = 0; i < prompts.size(); ++i) check(prompts[i], i + 1, limits);
     for (std::int64_t network = 0; network < networks; ++network)
         for (std::size_t i = 0; i < prompts.size(); ++i)
             rows_.push_back({.network = network,

@@ -8,13 +8,19 @@
 
 namespace cambrian {
 
+/// What a network reads.
+struct ReadingLimits {
+    std::int64_t sequence = 0;    ///< Tokens of the longest text; 0: any.
+    std::int64_t vocabulary = 0;  ///< Ids are below; 0: any that a float holds.
+};
+
 /// The texts of a generation on the host: what each has become, what it reads next, and whether it
 /// goes on. Rows are networks, and for each its prompts.
 class TextRows {
   public:
-    /// @param longest sequence that the network takes; 0: any. What it is given must outlive it.
-    /// Throws ConfigError and InputError, see Generator::run.
-    TextRows(std::span<const Prompt> prompts, std::int64_t networks, std::int64_t longest,
+    /// Prompts, settings and observer must outlive it. Throws ConfigError and InputError, see
+    /// Generator::run.
+    TextRows(std::span<const Prompt> prompts, std::int64_t networks, const ReadingLimits& limits,
              const GenerationSettings& settings, const TokenObserver& observer);
 
     [[nodiscard]] std::size_t size() const { return rows_.size(); }
@@ -56,7 +62,7 @@ class TextRows {
     [[nodiscard]] std::span<const float> of_known(std::span<const float> logits);
 
     std::span<const Prompt> prompts_;
-    std::int64_t longest_;
+    std::int64_t longest_;  ///< Tokens of a text; 0: any.
     const GenerationSettings& settings_;
     const TokenObserver& observer_;
     std::vector<Row> rows_;

@@ -45,9 +45,10 @@ bool measure_conv(const ShapesOfLayer& shapes, LayerFields& fields) {
 /// [in, out / groups, kernel..]
 bool measure_conv_transpose(const ShapesOfLayer& shapes, LayerFields& fields) {
     measure_conv(shapes, fields);
-    fields.erase("group_channels");  // Whoever has groups says so.
+    // Whoever has groups says so.
+    for (const char* field : {"group_channels", "out_channels"}) fields.erase(field);
     fields["in_channels"] = number(shapes.at("weight")[0]);
-    fields["out_channels"] = number(shapes.at("weight")[1]);
+    fields["group_out_channels"] = number(shapes.at("weight")[1]);
     return true;
 }
 

@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::string_view pre_norm = "pre_norm";
 /// What find_modules measures beside the fields of a layer.
-constexpr std::array<const char*, 3> measured{"group_channels", "queries", "keys"};
+constexpr std::array<const char*, 4> measured{"group_channels", "group_out_channels", "queries",
+                                              "keys"};
 
 bool is_norm(const FoundModule& module) {
     return module.names->type.ends_with("_norm");
@@ -199,6 +200,7 @@ class Assembler {
             if (row_.rank() > 1 && row_[0] % width == 0)
                 fields["groups"] = std::to_string(row_[0] / width);
         }
+        measure_outputs(module, fields);
         if (!module.fields.contains("queries")) return;
         const auto causal = fields.find("causal");
         if (causal != fields.end() && causal->second == "true" && !fields.contains("window"))
@@ -219,6 +221,20 @@ class Assembler {
         const std::int64_t width = queries / heads.get<std::int64_t>();
         fields["head_dim"] = std::to_string(width);
         fields["kv_heads"] = std::to_string(keys / width);
+    }
+
+    /// The channels of all groups of a transposed convolution, one group where none are told. What
+    /// is no number of groups is refused with its layer.
+    static void measure_outputs(const FoundModule& module, LayerFields& fields) {
+        const auto width = module.fields.find("group_out_channels");
+        if (width == module.fields.end() || fields.contains("out_channels")) return;
+        const auto given = fields.find("groups");
+        const auto groups =
+            given == fields.end() ? nlohmann::json(1U) : nlohmann::json::parse(given->second);
+        const auto most = static_cast<std::uint64_t>(std::stoll(module.fields.at("in_channels")));
+        if (groups.is_number_unsigned() && groups.get<std::uint64_t>() <= most)
+            fields["out_channels"] =
+                std::to_string(std::stoull(width->second) * groups.get<std::uint64_t>());
     }
 
     static AnyLayer layer_of(const FoundModule& module, const LayerFields& fields) {

@@ -3,6 +3,7 @@
 #include <limits>
 #include <numeric>
 
+#include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/onnx/node_writer.hpp"
 
 // The table of ops: how each is written. What ONNX has under another name, or in other terms,
@@ -42,7 +43,7 @@ void rsqrt(const NodeWriter& node, string_view /*operation*/) {
 
 /// Beyond this angle they stay what they are there, but of infinities, see elementary.inl.
 void of_limited_angle(const NodeWriter& node, string_view operation) {
-    constexpr double largest_angle = 8192.0;
+    using elementary::largest_angle;
     Builder& to = node.builder();
     const std::string x = node.name();
     const std::string limited =

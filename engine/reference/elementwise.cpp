@@ -67,6 +67,12 @@ void select(const Call& call) {
 /// What the functions of the op table are in double: the library's, or these.
 namespace exact {
 using namespace std;  // NOLINT(google-build-using-namespace): looked up as exact::<name> only.
+double sin(double x) {
+    return std::sin(limited_angle(x));
+}
+double cos(double x) {
+    return std::cos(limited_angle(x));
+}
 double rsqrt(double x) {
     return 1.0 / std::sqrt(x);
 }

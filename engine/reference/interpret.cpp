@@ -86,11 +86,13 @@ constexpr std::array<double (*)(const Arithmetic&, double), activation_names.siz
     [](const Arithmetic& m, double x) { return m.sigmoid(m.mul(m.constant(4.9), x)); },
     [](const Arithmetic& m, double x) {
         return m.function(
-            x, [](double v) { return std::sin(v); }, [](float v) { return elementary::sin(v); });
+            x, [](double v) { return std::sin(limited_angle(v)); },
+            [](float v) { return elementary::sin(v); });
     },
     [](const Arithmetic& m, double x) {
         return m.function(
-            x, [](double v) { return std::cos(v); }, [](float v) { return elementary::cos(v); });
+            x, [](double v) { return std::cos(limited_angle(v)); },
+            [](float v) { return elementary::cos(v); });
     },
     [](const Arithmetic& m, double x) { return m.exp(-m.mul(x, x)); },
     [](const Arithmetic&, double x) { return std::abs(x); },

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/graph/graph.hpp"
 #include "cambrian/engine/reference/reference.hpp"
 
@@ -36,6 +38,11 @@ struct Call {
         return std::get<T>(node.attributes);
     }
 };
+
+/// What sin and cos make of an angle first; infinities give NaN.
+inline double limited_angle(double x) {
+    return std::isinf(x) ? x : std::clamp(x, -elementary::largest_angle, elementary::largest_angle);
+}
 
 using Kernel = void (*)(const Call& call);
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_read.hpp"
@@ -129,6 +130,10 @@ TokenizerDefinition parse_tokenizer(std::string_view text, std::string_view sour
         throw InputError(
             fmt::format("{} cannot be read as tokenizer.json: {}", source, error.what()));
     }
+}
+
+Hash128 tokenizer_hash(const TokenizerDefinition& definition) {
+    return hash128(std::as_bytes(std::span<const char>(tokenizer_json(definition))));
 }
 
 Tokenizer read_tokenizer(const std::filesystem::path& path) {

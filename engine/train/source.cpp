@@ -96,6 +96,12 @@ void check_settings(const Source& source, std::string_view path, const SourceCon
     } else if (const auto* text = std::get_if<TextSource>(&source)) {
         need("file", !text->file.empty());
         need("tokenizer", !text->tokenizer.empty());
+        if (text->vocabulary > 0 && !text->reads_tokenizer_file())
+            json_read::fail(json_read::member(path, "vocabulary"),
+                            fmt::format("is {}", text->vocabulary),
+                            fmt::format("the {} of a text are all that a network answers with",
+                                        text->tokenizer),
+                            "leave it out, or name a tokenizer.json");
     } else if (const auto* delay = std::get_if<DelaySource>(&source)) {
         if (delay->delay >= delay->steps)
             json_read::fail(json_read::member(path, "delay"), fmt::format("is {}", delay->delay),

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/core/json/field.hpp"
 #include "cambrian/engine/io/csv/csv.hpp"
 #include "cambrian/engine/tensor/tensor.hpp"
@@ -52,7 +53,8 @@ struct SourceRows {
     double scale = 1.0;  ///< What the inputs were multiplied by.
     /// Mean or median: inputs that are NaN are to be filled with that of the rows that train.
     MissingValues missing_values = MissingValues::error;
-    std::vector<std::string> notes{};  ///< What a user should know of the labels.
+    std::vector<std::string> notes{};    ///< What a user should know of the labels.
+    std::optional<Hash128> tokenizer{};  ///< Of ids that a tokenizer.json gave: tokenizer_hash().
 };
 
 struct SourceContext {
@@ -100,7 +102,8 @@ struct Split {
 [[nodiscard]] nlohmann::ordered_json to_json(const Split& split);
 
 /// Source rows as the loss takes them, split, with what is missing filled from the rows that train.
-/// Throws ConfigError where they do not fit, InputError for a column without any value to train on.
+/// Throws ConfigError where they do not fit or the loss is no float32, InputError for a column
+/// without any value to train on.
 [[nodiscard]] DataSet make_data_set(SourceRows rows, const Split& split, const Loss& loss,
                                     std::uint64_t seed);
 

@@ -146,6 +146,11 @@ struct TextSource {
     std::string file;
     std::string tokenizer = "characters";
     std::int64_t context = 128;
+    std::int64_t vocabulary = 0;
+
+    [[nodiscard]] bool reads_tokenizer_file() const {
+        return tokenizer != "characters" && tokenizer != "bytes";
+    }
 
     static constexpr auto fields = FieldTable{
         Field{"file", &TextSource::file, "The file, in UTF-8 unless its bytes are the tokens."},
@@ -154,6 +159,11 @@ struct TextSource {
         Field{"context", &TextSource::context, FieldRange{1.0, 1e6},
               "Tokens of a sequence. Unless split.shuffle is false, sequences of all parts are "
               "mixed."},
+        Field{
+            "vocabulary", &TextSource::vocabulary, FieldRange{0.0, 1e6},
+            "Outputs of the network, where these are more than the tokens of a tokenizer.json, as "
+            "of models whose vocabulary is rounded up; 0: its tokens."}
+            .later(),
     };
 };
 

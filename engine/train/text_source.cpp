@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct TokenText {
     std::int64_t vocabulary = 0;
     std::string unit;
     std::vector<double> labels{};
+    std::optional<Hash128> tokenizer{};
 };
 
 TokenText tokens_of(const TextSource& source, const SourceContext& context) {
@@ -36,12 +38,26 @@ TokenText tokens_of(const TextSource& source, const SourceContext& context) {
         for (const char byte : text) bytes.ids.push_back(static_cast<std::uint8_t>(byte));
         return bytes;
     }
-    if (source.tokenizer != "characters")
-        return encoded(read_tokenizer(context.base_directory / source.tokenizer), token_unit);
+    if (source.reads_tokenizer_file()) {
+        const Tokenizer tokenizer = read_tokenizer(context.base_directory / source.tokenizer);
+        TokenText tokens = encoded(tokenizer, token_unit);
+        tokens.tokenizer = tokenizer_hash(tokenizer.definition());
+        return tokens;
+    }
     const std::vector<std::int64_t> characters = characters_of(text, path.string());
     TokenText result = encoded(character_tokenizer(characters), character_unit);
     result.labels.assign(characters.begin(), characters.end());
     return result;
+}
+
+/// Outputs for all tokens, and for ids that are none where a network has more.
+std::int64_t classes_of(const TextSource& source, std::int64_t tokens) {
+    if (source.vocabulary == 0) return tokens;
+    if (source.vocabulary < tokens)
+        throw ConfigError(fmt::format(
+            "\"vocabulary\" is {} ({} has {} tokens) use as many as the network has outputs, or 0",
+            source.vocabulary, source.tokenizer, tokens));
+    return source.vocabulary;
 }
 
 /// Targets whose label the loss ignores; its number is no index of a label.
@@ -78,7 +94,8 @@ SourceRows rows_of(const TextSource& source, const SourceContext& context) {
     if (context.ignored && text.vocabulary < 2)
         check_class_count(static_cast<std::size_t>(text.vocabulary), place, "use another text");
     SourceRows result{Tensor(ValueType::real, Shape{rows, source.context, 1}),
-                      Tensor(ValueType::integer, Shape{rows, source.context}), text.vocabulary};
+                      Tensor(ValueType::integer, Shape{rows, source.context}),
+                      classes_of(source, text.vocabulary)};
     for (std::size_t i = 0; i < result.targets.elements.size(); ++i) {
         result.inputs.elements[i] = static_cast<double>(text.ids[i]);
         result.targets.elements[i] = static_cast<double>(text.ids[i + 1]);
@@ -86,7 +103,8 @@ SourceRows rows_of(const TextSource& source, const SourceContext& context) {
     result.class_values = text.labels;
     leave_out(result, context, place);
     result.input_names = {text.unit};
-    result.target_names = {"next_" + text.unit};
+    result.target_names = {std::string(next_prefix) + text.unit};
+    result.tokenizer = text.tokenizer;
     result.notes.push_back(fmt::format("{} {}s of {} kinds: {} sequences of {}, {} left out",
                                        length, text.unit, text.vocabulary, rows, source.context,
                                        length - 1 - rows * source.context));

@@ -121,6 +121,8 @@ std::string preparation_fault(const Preparation& preparation, const Blueprint& b
     if (why.empty()) why = fills_fault(preparation);
     if (why.empty() && (preparation.sequence_rows < 0 || preparation.sequence_rows > max_rows))
         why = "its sequences have an impossible length";
+    if (why.empty() && preparation.shown && preparation.sequence_rows < 2)
+        why = "its rows are shown for no steps";
     const std::int64_t ahead = preparation.ahead.value_or(0);
     if (why.empty() && (ahead < 0 || ahead > max_rows))
         why = "its forecasts are of an impossible row";
@@ -163,21 +165,26 @@ std::string other_meaning(const Preparation& first, const Preparation& second) {
     for (std::size_t i = 0; i < first.inputs.size(); ++i)
         if (first.inputs[i].column != second.inputs[i].column)
             return fmt::format("input {} is column \"{}\" of the one and \"{}\" of the other", i,
-                               first.inputs[i].column, second.inputs[i].column);
+                               shortened(first.inputs[i].column),
+                               shortened(second.inputs[i].column));
     for (std::size_t i = 0; i < first.outputs.size(); ++i) {
         if (first.outputs[i].name != second.outputs[i].name)
             return fmt::format("output {} is \"{}\" of the one and \"{}\" of the other", i,
-                               first.outputs[i].name, second.outputs[i].name);
+                               shortened(first.outputs[i].name), shortened(second.outputs[i].name));
         if (first.outputs[i].current != second.outputs[i].current)
             return fmt::format("output {} is a change of one and a value of the other", i);
     }
     if (first.classes != second.classes || first.labels != second.labels)
         return "their classes are others";
+    if (first.tokenizer && second.tokenizer && *first.tokenizer != *second.tokenizer)
+        return "their tokenizers are others";
     if (first.logits != second.logits)
         return "outputs are logits of shares of one and numbers of the other";
+    if (first.shown != second.shown)
+        return "the one sees each row for some steps and the other takes rows for steps";
     if (first.sequence_rows != second.sequence_rows)
-        return fmt::format("sequences have {} rows and {}", first.sequence_rows,
-                           second.sequence_rows);
+        return fmt::format("sequences have {} {} and {}", first.sequence_rows,
+                           first.shown ? "steps of one row" : "rows", second.sequence_rows);
     if (first.ahead && second.ahead && *first.ahead != *second.ahead)
         return fmt::format("the one answers for t+{} and the other for t+{}", *first.ahead,
                            *second.ahead);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cambrian/engine/core/hash.hpp"
 #include "cambrian/engine/io/csv/csv.hpp"
 #include "cambrian/engine/network/blueprint.hpp"
 
@@ -62,6 +63,8 @@ struct Preparation {
     std::vector<std::string> labels{};
     /// Rows after which a network with a memory starts afresh; 0: all rows are one sequence.
     std::int64_t sequence_rows = 0;
+    /// A sequence is one row, which is shown for so many steps; the last of them answers.
+    bool shown = false;
     /// What to do with a missing cell: as the rows were treated that the network learnt from.
     MissingValues missing_values = MissingValues::error;
     /// Rows after the one that a network sees, of which it tells: of forecasts. 0: of that row.
@@ -69,7 +72,12 @@ struct Preparation {
     std::optional<std::int64_t> ahead = 0;
     /// Outputs are logits of shares: what is scaled is logistic(output). Never with classes.
     bool logits = false;
+    /// Inputs are ids of a tokenizer.json that has this hash (tokenizer_hash()). None: it is no
+    /// such text, or of a file of before.
+    std::optional<Hash128> tokenizer{};
 
+    /// Steps that a row is shown for; 1 where rows are steps.
+    [[nodiscard]] std::int64_t shown_steps() const { return shown ? sequence_rows : 1; }
     /// Whether inputs are found by the names of their columns.
     [[nodiscard]] bool named() const { return !inputs.empty() && !inputs[0].column.empty(); }
     /// Its name, or "output_3".
@@ -102,8 +110,8 @@ inline constexpr std::uint64_t longest_preparation = std::uint64_t{64} << 20U;
 [[nodiscard]] std::string classes_text(std::span<const std::string> names, std::size_t outputs);
 
 /// The first thing in which two preparations for equally many inputs and outputs mean other data:
-/// names, classes, sequences or rows ahead; empty when they differ in constants at most. Rows ahead
-/// that one does not say go with any.
+/// names, classes, tokenizers, sequences or rows ahead; empty when they differ in constants at
+/// most. Rows ahead, or a tokenizer, that one does not say go with any.
 [[nodiscard]] std::string other_meaning(const Preparation& first, const Preparation& second);
 
 /// As a section of a .cmb file.

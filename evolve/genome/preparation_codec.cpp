@@ -6,6 +6,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_read.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
+#include "cambrian/evolve/genome/genome.hpp"
 #include "cambrian/evolve/genome/preparation.hpp"
 
 namespace cambrian::evolve {
@@ -14,13 +15,18 @@ namespace {
 /// 1: does not say how many rows ahead it tells; what was read so stays so.
 /// 2: texts of labels, what to do with missing cells, rows ahead.
 /// 3: logits, whose preparations alone are written so.
-constexpr std::uint32_t preparation_format = 3;
+/// 4: each row is shown for some steps, or ids are of a tokenizer; such preparations alone are
+/// written so, with a byte of flags, logits among them, and the hash of the tokenizer.
+constexpr std::uint32_t preparation_format = 4;
+constexpr std::uint32_t third_format = 3;
 constexpr std::uint32_t second_format = 2;
 constexpr std::uint32_t first_format = 1;
 /// The length of a text and the numbers beside it.
 constexpr std::uint64_t smallest_input = 8 + 3 * 8;
 constexpr std::uint64_t smallest_output = 2 * 8 + 2 * 8;
 constexpr std::uint64_t smallest_label = 8;
+
+enum Flag : std::uint8_t { logits_flag = 1, shown_flag = 2, tokenizer_flag = 4, all_flags = 7 };
 
 void write(ArchiveWriter& writer, const Scaling& scaling) {
     writer.write(scaling.shift);
@@ -34,8 +40,8 @@ void read(ArchiveReader& reader, Scaling& scaling) {
 
 /// Whether it has what the first format does not know, beside the rows ahead.
 bool has_additions(const Preparation& preparation) {
-    return preparation.logits || !preparation.labels.empty() ||
-           preparation.missing_values != MissingValues::error;
+    return preparation.logits || preparation.shown || preparation.tokenizer ||
+           !preparation.labels.empty() || preparation.missing_values != MissingValues::error;
 }
 
 /// What is missing is a byte, and where constants stand for it one for each input.
@@ -60,6 +66,29 @@ void read_additions(ArchiveReader& reader, Preparation& preparation) {
     preparation.missing_values = static_cast<MissingValues>(missing);
     if (!fills(preparation.missing_values)) return;
     for (PreparedInput& input : preparation.inputs) reader.read(input.fill.emplace());
+}
+
+void write_flags(ArchiveWriter& writer, const Preparation& preparation) {
+    writer.write(static_cast<std::uint8_t>((preparation.logits ? logits_flag : 0) |
+                                           (preparation.shown ? shown_flag : 0) |
+                                           (preparation.tokenizer ? tokenizer_flag : 0)));
+    if (preparation.tokenizer) writer.write(*preparation.tokenizer);
+}
+
+void read_flags(ArchiveReader& reader, Preparation& preparation) {
+    std::uint8_t flags = 0;
+    reader.read(flags);
+    if ((flags & ~all_flags) != 0)
+        reader.fail(fmt::format("its preparation has flags that are not known ({})", flags));
+    preparation.logits = (flags & logits_flag) != 0;
+    preparation.shown = (flags & shown_flag) != 0;
+    if ((flags & tokenizer_flag) != 0) reader.read(preparation.tokenizer.emplace());
+}
+
+std::uint32_t format_of(const Preparation& preparation) {
+    if (preparation.shown || preparation.tokenizer) return preparation_format;
+    if (preparation.logits) return third_format;
+    return preparation.ahead ? second_format : first_format;
 }
 
 double number(const nlohmann::json& json, const char* key) {
@@ -91,9 +120,7 @@ const nlohmann::json& list(const nlohmann::json& json, const char* key) {
 
 std::vector<std::byte> encode(const Preparation& preparation) {
     CAMBRIAN_EXPECT(preparation.ahead || !has_additions(preparation));
-    const std::uint32_t format = preparation.logits  ? preparation_format
-                                 : preparation.ahead ? second_format
-                                                     : first_format;
+    const std::uint32_t format = format_of(preparation);
     ArchiveWriter writer;
     writer.write(format);
     writer.write(static_cast<std::uint64_t>(preparation.inputs.size()));
@@ -111,6 +138,7 @@ std::vector<std::byte> encode(const Preparation& preparation) {
     writer.write(std::span<const double>(preparation.classes));
     writer.write(preparation.sequence_rows);
     if (format > first_format) write_additions(writer, preparation);
+    if (format == preparation_format) write_flags(writer, preparation);
     return writer.take();
 }
 
@@ -132,7 +160,8 @@ Preparation decode_preparation(std::span<const std::byte> bytes, std::string_vie
     reader.read(preparation.sequence_rows);
     if (found > first_format) read_additions(reader, preparation);
     if (found == first_format) preparation.ahead.reset();
-    preparation.logits = found > second_format;
+    preparation.logits = found == third_format;
+    if (found == preparation_format) read_flags(reader, preparation);
     reader.finish();
     return preparation;
 }
@@ -160,6 +189,8 @@ nlohmann::ordered_json to_json(const Preparation& preparation) {
     if (!preparation.labels.empty()) json["labels"] = preparation.labels;
     if (preparation.ahead) json["ahead"] = *preparation.ahead;
     if (preparation.logits) json["logits"] = true;
+    if (preparation.shown) json["shown"] = true;
+    if (preparation.tokenizer) json["tokenizer"] = preparation.tokenizer->hex();
     if (preparation.missing_values != MissingValues::error)
         json["missing_values"] =
             missing_values_names[static_cast<std::size_t>(preparation.missing_values)];
@@ -190,6 +221,9 @@ Preparation preparation_from_json(const nlohmann::json& json) {
             json_read::choice(json.at("missing_values"), "missing_values", missing_values_names));
     preparation.sequence_rows = count(json, "sequence_rows");
     if (json.contains("logits")) preparation.logits = json.at("logits").get<bool>();
+    if (json.contains("shown")) preparation.shown = json.at("shown").get<bool>();
+    if (json.contains("tokenizer"))
+        preparation.tokenizer = hash_from_hex(json.at("tokenizer").get<std::string>());
     if (json.contains("ahead"))
         preparation.ahead = count(json, "ahead");
     else if (!has_additions(preparation))  // Else 0, which was once left out.

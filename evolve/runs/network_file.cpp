@@ -14,6 +14,7 @@
 #include "cambrian/engine/network/network.hpp"
 #include "cambrian/engine/network/weight_formats.hpp"
 #include "cambrian/engine/weights/dtype.hpp"
+#include "cambrian/evolve/tasks/task_changes.hpp"
 
 namespace cambrian::distributed {
 
@@ -89,6 +90,21 @@ nlohmann::ordered_json identity_of(const NetworkFile& file) {
     return file.identity_json.empty()
                ? nlohmann::ordered_json()
                : json_text::parse_ordered(file.identity_json, network_text_limits);
+}
+
+void tell_shown(NetworkFile& file) {
+    std::optional<evolve::Preparation>& preparation = file.preparation;
+    if (!preparation || preparation->shown || preparation->sequence_rows < 2 ||
+        file.identity_json.empty()) {
+        return;
+    }
+    const auto task = evolve::task_of_generation(identity_of(file).at("task"), file.generation);
+    if (task.at("type") != "dataset" || !task.contains("steps") ||
+        task.at("steps") != preparation->sequence_rows) {
+        return;
+    }
+    preparation->shown = true;
+    preparation->ahead = 0;  // Of its own row.
 }
 
 bool is_genotype(const NetworkFile& file) {
@@ -190,6 +206,7 @@ NetworkFile decode_network(std::span<const std::byte> bytes, const std::string& 
             about.fail(fault);
         }
     }
+    tell_shown(file);
     return file;
 }
 

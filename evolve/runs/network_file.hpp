@@ -54,6 +54,10 @@ inline constexpr const char* preparation_section = "preparation";
 [[nodiscard]] std::optional<evolve::Preparation> preparation_in(const Container& container,
                                                                 const std::string& source);
 
+/// Has the preparation of an older file say that each row is shown for some steps, where only the
+/// task of its run did. In files that say it themselves that task always agrees.
+void tell_shown(NetworkFile& file);
+
 /// Whether it is no network, but what one develops from: a genotype of HyperNEAT, which has genes
 /// of neurons, as no network that develops has.
 [[nodiscard]] bool is_genotype(const NetworkFile& file);

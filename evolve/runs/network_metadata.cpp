@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -49,20 +48,8 @@ std::uint64_t count(const nlohmann::json& json, const char* key) {
 }
 
 evolve::Gene read_gene(const nlohmann::json& json) {
-    const auto text = json.at("id").get<std::string>();
-    constexpr std::size_t digits = 16;
-    evolve::Gene gene;
-    if (text.size() != 2 * digits) throw InputError("an id has 32 digits");
-    const auto half = [&text](std::size_t first, std::uint64_t& value) {
-        const char* begin = text.data() + first;
-        const auto [end, error] = std::from_chars(begin, begin + digits, value, 16);
-        if (error != std::errc{} || end != begin + digits)
-            throw InputError("an id has 32 hexadecimal digits");
-    };
-    half(0, gene.id.high);
-    half(digits, gene.id.low);
-    gene.born = count(json, "born");
-    return gene;
+    return {.id = evolve::hash_from_hex(json.at("id").get<std::string>()),
+            .born = count(json, "born")};
 }
 
 void read_genes(evolve::Genome& genome, const nlohmann::json& json) {
@@ -203,6 +190,7 @@ void restore(NetworkFile& file, const Metadata& metadata, std::string_view sourc
              [&](const nlohmann::json& json) { read_origin(file, json); });
     read_key(metadata, preparation_key, source,
              [&](const nlohmann::json& json) { read_preparation(file, json); });
+    tell_shown(file);
 }
 
 }  // namespace cambrian::distributed

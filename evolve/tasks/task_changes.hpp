@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <utility>
@@ -40,5 +41,20 @@ struct TaskSchedule {
 /// Throws ConfigError unless changes ascend and all tasks ask the same of a network: widths of
 /// observations and outputs, time, and the phases in which networks are compared.
 void check_changes(const Task& first, std::span<const TaskChange> changes);
+
+/// The key of a section task with the tasks that follow it.
+inline constexpr const char* changes_key = "changes";
+
+/// A section task without its changes.
+[[nodiscard]] nlohmann::ordered_json first_task(const nlohmann::ordered_json& task);
+
+/// The first task of a section with what an entry of its changes says in its place.
+[[nodiscard]] nlohmann::ordered_json merged_task(const nlohmann::ordered_json& task,
+                                                 const nlohmann::ordered_json& other);
+
+/// The section task that judges a generation, without changes; as it is where its changes are none
+/// that a config may have.
+[[nodiscard]] nlohmann::ordered_json task_of_generation(const nlohmann::ordered_json& task,
+                                                        std::uint64_t generation);
 
 }  // namespace cambrian::evolve

@@ -374,7 +374,8 @@ std::shared_ptr<const evolve::Task> make_one_task(const ResolvedConfig& config,
 
 std::shared_ptr<const evolve::Task> make_task(const ResolvedConfig& config,
                                               const evolve::TaskRegistry& tasks) {
-    return make_one_task(config, first_task(config.effective->at("task")), config.origins, tasks);
+    return make_one_task(config, evolve::first_task(config.effective->at("task")), config.origins,
+                         tasks);
 }
 
 std::shared_ptr<const evolve::Task> make_whole_task(const ResolvedConfig& config,

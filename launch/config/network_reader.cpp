@@ -388,7 +388,7 @@ ResolvedConfig config_of_network(const std::string& network_path,
     const std::string origin = "the identity in " + network_path;
     Json identity = parse_config(network.identity_json, origin);
     if (identity.contains("task"))
-        identity["task"] = task_of_generation(identity.at("task"), network.generation);
+        identity["task"] = evolve::task_of_generation(identity.at("task"), network.generation);
     // Beside the network, or above the folder that `cambrian extract` made.
     const fs::path beside = fs::path(network_path).parent_path();
     auto base = base_of_run(beside, network.identity_json, schema);
@@ -433,11 +433,13 @@ std::string preparation_note(const NamedNetwork& network, const evolve::Task& ta
         silent = silent_forecast_note(network.path,
                                       fmt::format("it is taken to answer for t+{}", ahead));
     given->sequence_rows = own->sequence_rows;
+    given->shown = own->shown;
     // The rows of a task are complete when a network sees them.
     given->missing_values = own->missing_values;
     // Older formats did not know these.
     if (!own->ahead) given->ahead.reset();
     if (!own->logits) given->logits = false;
+    if (!own->tokenizer) given->tokenizer.reset();
     if (own->labels.empty() && !given->labels.empty() &&
         numbers_of(given->labels) == own->classes) {
         given->classes = own->classes;
@@ -450,8 +452,8 @@ std::string preparation_note(const NamedNetwork& network, const evolve::Task& ta
     if (const std::string why = evolve::other_meaning(*own, *given); !why.empty())
         throw ConfigError(
             fmt::format("{} is a network for other data ({}) give it the columns, in the order, "
-                        "the classes and the rows ahead that it has learnt with ('cambrian "
-                        "inspect' lists them)",
+                        "the classes, the tokenizer and the rows ahead that it has learnt with "
+                        "('cambrian inspect' lists them)",
                         network.path, why));
     return fmt::format(
         "{}{}{} has learnt with other constants of scaling than those of this task's training "

@@ -21,9 +21,6 @@ struct ChangedTask {
     std::string other;  ///< What the entry of task.changes says, as JSON.
 };
 
-/// A section task without its changes.
-[[nodiscard]] Json first_task(const Json& task);
-
 /// The tasks of task.changes, checked as sections of their own.
 /// @param config with every default. Throws ConfigError for an entry that changes nothing, and
 /// what validate() throws, naming the entry.
@@ -32,9 +29,5 @@ struct ChangedTask {
 
 /// Where an entry of task.changes was written, for messages about the task that it makes.
 [[nodiscard]] Origins origins_of_change(const Origins& origins, std::size_t index);
-
-/// The section task that judges a generation, without changes; as it is where its changes are none
-/// that a config may have.
-[[nodiscard]] Json task_of_generation(const Json& task, std::uint64_t generation);
 
 }  // namespace cambrian::launch

@@ -110,18 +110,6 @@ evolve::Preparation preparation_of(const std::string& network_path,
                                : evolve::plain_preparation(network.genome.blueprint);
 }
 
-std::int64_t shown_steps(const distributed::NetworkFile& network,
-                         const evolve::Preparation& preparation) {
-    const auto identity = nlohmann::json::parse(network.identity_json, nullptr, false);
-    const nlohmann::json::json_pointer type("/task/type");
-    const nlohmann::json::json_pointer steps("/task/steps");
-    const bool shown = identity.is_object() && identity.contains(type) &&
-                       identity.contains(steps) && identity.at(type) == "dataset" &&
-                       preparation.sequence_rows > 1 &&
-                       identity.at(steps) == preparation.sequence_rows;
-    return shown ? preparation.sequence_rows : 1;
-}
-
 std::optional<evolve::Preparation> child_preparation(const NamedNetwork& fitter,
                                                      const NamedNetwork& other, std::string& note) {
     std::optional<evolve::Preparation> own = fitter.file.preparation;
@@ -140,6 +128,13 @@ std::optional<evolve::Preparation> child_preparation(const NamedNetwork& fitter,
             "child's are\n",
             own->logits ? fitter.path : other.path);
         own->logits = others->logits = true;
+    }
+    if (own && others && own->tokenizer.has_value() != others->tokenizer.has_value()) {
+        const auto& [silent, telling] = own->tokenizer ? std::pair(other.path, fitter.path)
+                                                       : std::pair(fitter.path, other.path);
+        note += fmt::format("{} does not say what its tokenizer is: the child's is that of {}\n",
+                            silent, telling);
+        own->tokenizer = others->tokenizer = own->tokenizer ? own->tokenizer : others->tokenizer;
     }
     if (own == others) return own;
     if (!own || !others) {
@@ -182,7 +177,12 @@ std::string preparation_text(const evolve::Preparation& preparation) {
             fmt::format("  missing     {}{}\n",
                         missing_values_names[static_cast<std::size_t>(preparation.missing_values)],
                         fills(preparation.missing_values) ? " of the rows that trained" : "");
-    if (preparation.sequence_rows > 0)
+    if (preparation.tokenizer)
+        text += fmt::format("  tokenizer   {}\n", preparation.tokenizer->hex());
+    if (preparation.shown)
+        text += fmt::format("  shown       each row for {} steps, the last of which answers\n",
+                            preparation.sequence_rows);
+    else if (preparation.sequence_rows > 0)
         text += fmt::format("  sequences   of {} rows\n", preparation.sequence_rows);
     return text;
 }

@@ -25,10 +25,6 @@ namespace cambrian::launch {
                                                  const evolve::TaskRegistry& tasks,
                                                  const evolve::GenomeRegistry& genomes);
 
-/// Steps that its task showed every row for (task.steps of a dataset), 1 where rows were rows.
-[[nodiscard]] std::int64_t shown_steps(const distributed::NetworkFile& network,
-                                       const evolve::Preparation& preparation);
-
 /// Of the child of two networks with equally many inputs and outputs: that of the fitter one. What
 /// is not as both say is added to `note`, a line. Throws ConfigError when the two read other
 /// columns or answer something else.

@@ -24,7 +24,7 @@ using onnx::Builder;
 using onnx::Place;
 
 constexpr std::string_view state_prefix = "state.";
-constexpr std::string_view next_prefix = "next.";
+constexpr std::string_view next_state_prefix = "next.";
 
 /// One row of a network as a graph: weights, rows and states in, outputs and new states out.
 struct NetworkGraph {
@@ -163,7 +163,7 @@ OnnxModel onnx_model(const std::string& source, const distributed::NetworkFile& 
     evolve::Preparation plain = evolve::plain_preparation(blueprint);
     if (given && !given->ahead) plain.ahead.reset();
     const evolve::Preparation* const preparation = given && *given != plain ? &*given : nullptr;
-    const std::int64_t shown = preparation == nullptr ? 1 : shown_steps(file, *preparation);
+    const std::int64_t shown = preparation == nullptr ? 1 : preparation->shown_steps();
     const auto [graph, steps] = network_graph(network, shown);
     check_sayable(source, graph, blueprint);
 
@@ -183,7 +183,7 @@ OnnxModel onnx_model(const std::string& source, const distributed::NetworkFile& 
     for (std::string& output : outputs) output = builder.add("Squeeze", {output, second_axis});
     add_answers(builder, rows, outputs[0], blueprint.output_features, preparation);
     for (std::size_t i = 1; i < outputs.size(); ++i)
-        builder.output(outputs[i], state_value(next_prefix, network.state()[i - 1]));
+        builder.output(outputs[i], state_value(next_state_prefix, network.state()[i - 1]));
 
     OnnxModel model;
     model.bytes = onnx::encode({.graph = builder.finish("network"),
@@ -192,7 +192,7 @@ OnnxModel onnx_model(const std::string& source, const distributed::NetworkFile& 
     if (steps)
         model.lines =
             fmt::format("  one step: begin with zeros in every {}NAME, and pass {}NAME on to it\n",
-                        state_prefix, next_prefix);
+                        state_prefix, next_state_prefix);
     if (shown > 1)
         model.lines +=
             fmt::format("  every row is shown for {} steps, the last of which answers\n", shown);

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/launch/convert/text_network.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -86,6 +88,22 @@ std::string current_values(Builder& builder, const OnnxRows& rows,
     const std::string mask =
         builder.constant("is_change", ElementType::boolean, {std::ssize(adds)}, adds);
     return builder.add("Where", {mask, values, builder.scalar(0.0, ElementType::real64)});
+}
+
+/// The place of each code point among the characters that a network knows; -1, which an embedding
+/// refuses, where it is none of them.
+std::string character_places(Builder& builder, const std::string& given,
+                             const std::vector<double>& characters) {
+    const auto count = std::ssize(characters);
+    std::vector<double> order(characters.size());
+    std::iota(order.begin(), order.end(), 0.0);
+    const std::string known = builder.add(
+        "Equal", {given, builder.constant("characters", ElementType::real64, {count}, characters)});
+    const std::string each = builder.add(
+        "Where", {known, builder.constant("places", ElementType::real32, {count}, order),
+                  builder.scalar(-1.0)});
+    return builder.add("ReduceMax", {each},
+                       {{"axes", std::vector<std::int64_t>{1}}, {"keepdims", std::int64_t{1}}});
 }
 
 void add_numbers(Builder& builder, const OnnxRows& rows, const std::string& outputs,
@@ -175,6 +193,8 @@ OnnxRows add_rows(Builder& builder, std::int64_t inputs, const evolve::Preparati
     std::vector<std::string> columns;
     for (const PreparedInput& input : preparation->inputs) columns.push_back(input.column);
     const std::string given = builder.input(table("rows", ElementType::real64, inputs, columns));
+    if (reads_characters(*preparation))
+        return {given, character_places(builder, given, preparation->classes)};
     std::string value = given;
     value = changed(builder, value, "Sub", preparation->inputs, 0.0,
                     [](const PreparedInput& input) { return input.scaling.shift; });

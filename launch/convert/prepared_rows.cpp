@@ -10,6 +10,7 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
 #include "cambrian/evolve/evaluation/answers.hpp"
+#include "cambrian/launch/convert/text_network.hpp"
 
 namespace cambrian::launch {
 namespace {
@@ -57,13 +58,31 @@ std::vector<std::string> columns_by_position(const std::string& path,
     return header;
 }
 
+/// The place of a code point among the characters that a network knows.
+double place_of(double character, const PreparedRows& rows, std::int64_t row,
+                const std::vector<double>& characters) {
+    const auto found = std::ranges::lower_bound(characters, character);
+    if (found != characters.end() && *found == character)
+        return static_cast<double>(found - characters.begin());
+    throw InputError(fmt::format(
+        "{}:{}: column {} holds {}, which is no code point of a character that the network knows "
+        "({} from {} to {}, which 'cambrian inspect --json' lists) correct it, or add --raw for "
+        "their places among these",
+        rows.table.path, rows.table.lines[static_cast<std::size_t>(row)],
+        rows.table.columns.front(), character, characters.size(), characters.front(),
+        characters.back()));
+}
+
 /// The numbers as the network sees them.
 void scale_inputs(PreparedRows& rows, const evolve::Preparation& preparation) {
+    const bool characters = reads_characters(preparation);
     for (std::int64_t row = 0; row < rows.table.rows; ++row)
         for (std::size_t i = 0; i < preparation.inputs.size(); ++i) {
             const evolve::PreparedInput& input = preparation.inputs[i];
             const double given = rows.table.at(row, i);
-            const double value = std::isnan(given) ? input.fill.value() : input.of(given);
+            const double value = characters ? place_of(given, rows, row, preparation.classes)
+                                 : std::isnan(given) ? input.fill.value()
+                                                     : input.of(given);
             // Networks compute in f32.
             if (!std::isfinite(static_cast<float>(value)))
                 throw InputError(fmt::format(
@@ -109,7 +128,7 @@ PreparedRows read_rows(const CsvFile& file, const evolve::Preparation& preparati
         {},
         {},
         {}};
-    if (preparation.sequence_rows > 1) require_consecutive(result.table);
+    if (preparation.sequence_rows > 1 && !preparation.shown) require_consecutive(result.table);
     const std::set<std::string_view> used(columns.begin(), columns.end());
     std::ranges::copy_if(header, std::back_inserter(result.ignored),
                          [&](const std::string& column) { return !used.contains(column); });

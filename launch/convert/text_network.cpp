@@ -40,6 +40,14 @@ std::optional<std::string> text_unit(const std::optional<evolve::Preparation>& p
     return std::nullopt;
 }
 
+bool reads_characters(const evolve::Preparation& preparation) {
+    // A column of that name may be in any table: what is told is named, too.
+    return preparation.inputs.size() == 1 && preparation.inputs[0].column == character_unit &&
+           !preparation.classes.empty() && !preparation.outputs.empty() &&
+           preparation.outputs[0].name.starts_with(
+               fmt::format("{}{}=", next_prefix, character_unit));
+}
+
 Tokenizer tokenizer_of(const std::string& network_path,
                        const std::optional<evolve::Preparation>& preparation,
                        const std::string& named) {
@@ -50,13 +58,20 @@ Tokenizer tokenizer_of(const std::string& network_path,
             throw ConfigError(fmt::format(
                 "--tokenizer is {} ({} says itself that its tokens are others) leave it out", named,
                 network_path));
-        // One class for each token that it was trained with.
+        // One class for each token, and more only where the file tells which tokenizer it was.
+        const auto tokens = static_cast<std::size_t>(tokenizer.size());
         if (!own && text_unit(preparation) &&
-            preparation->classes.size() != static_cast<std::size_t>(tokenizer.size()))
+            (tokens > preparation->classes.size() ||
+             (!preparation->tokenizer && tokens != preparation->classes.size())))
             throw ConfigError(
                 fmt::format("--tokenizer is {} ({} was trained with one of {} tokens, this has {}) "
                             "name that one",
                             named, network_path, preparation->classes.size(), tokenizer.size()));
+        if (!own && preparation && preparation->tokenizer &&
+            *preparation->tokenizer != tokenizer_hash(tokenizer.definition()))
+            throw ConfigError(
+                fmt::format("--tokenizer is {} ({} was trained with another one) name that one",
+                            named, network_path));
         return tokenizer;
     }
     if (own) return std::move(*own);

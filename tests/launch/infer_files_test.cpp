@@ -142,5 +142,155 @@ TEST(InferNames, ThatAreOddStayWhatTheyAre) {
     EXPECT_THAT(converted.err, HasSubstr("no name in UTF-8"));
 }
 
+/// A network of a text whose characters are \n, space, a, b and c.
+class InferCharacters : public testing::Test {
+  protected:
+    InferCharacters() {
+        directory_.write("text", "abcab ab\nc");
+        const std::string config = directory_.write("text.json", R"({
+            "task": {"type": "dataset", "source": {"type": "text", "file": "text", "context": 3},
+                     "loss": {"type": "cross_entropy"}},
+            "network": {"layers": [{"type": "embedding", "vocabulary": 128, "features": 4},
+                                   {"type": "dense"}]}})");
+        EXPECT_EQ(run({"convert", config, network_}).code, 0);
+    }
+    /// What it answers to a column of numbers.
+    Result answers(const std::string& numbers, const std::string& option = "") {
+        std::vector<std::string> command{"infer", network_, "--input",
+                                         directory_.write("rows.csv", "character\n" + numbers)};
+        if (!option.empty()) command.push_back(option);
+        return run(command);
+    }
+
+    TemporaryDirectory directory_;
+    std::string network_ = directory_.file("network.cmb");
+};
+
+TEST_F(InferCharacters, AreGivenAndAnsweredByTheirCodePoints) {
+    const Result given = answers("97\n10\n99\n");
+    EXPECT_EQ(given.code, 0) << given.err;
+    const Result raw = answers("2\n0\n4\n", "--raw");
+    EXPECT_EQ(raw.code, 0) << raw.err;
+    const auto labelled = cells(given.out);
+    const auto scores = cells(raw.out);
+    ASSERT_EQ(labelled.size(), 4U);
+    ASSERT_EQ(scores.size(), 4U);
+    EXPECT_EQ(labelled[0][2], "p(10)");
+    for (std::size_t row = 1; row < scores.size(); ++row) {
+        double sum = 0.0;
+        for (const std::string& score : scores[row]) sum += std::exp(std::stod(score));
+        for (std::size_t i = 0; i < scores[row].size(); ++i)
+            EXPECT_NEAR(std::stod(labelled[row][2 + i]), std::exp(std::stod(scores[row][i])) / sum,
+                        1e-6);
+    }
+}
+
+TEST_F(InferCharacters, OthersAreRefusedWithTheirPlace) {
+    const Result result = answers("97\n100\n");
+    EXPECT_EQ(result.code, 3);
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, HasSubstr("rows.csv:3: column character holds 100, which is no code "
+                                      "point of a character that the network knows (5 from 10 to "
+                                      "99"));
+}
+
+TEST_F(InferCharacters, AModelOfOnnxKnowsTheirPlaces) {
+    const std::string model = directory_.file("model.onnx");
+    ASSERT_EQ(run({"convert", network_, model}).code, 0);
+    EXPECT_THAT(test::content(model), HasSubstr("characters"));
+    ASSERT_EQ(run({"convert", network_, model, "--raw"}).code, 0);
+    EXPECT_THAT(test::content(model), Not(HasSubstr("characters")));
+}
+
+/// Networks with a memory whose task shows each row for four steps.
+class InferShown : public testing::Test {
+  protected:
+    InferShown() {
+        const std::string config = directory_.write("shown.json", R"({
+            "task": {"type": "dataset", "steps": 4, "source": {"type": "csv", "files": [")" +
+                                                                      rows_ + R"("],
+                     "inputs": ["p", "q"], "targets": ["y"]}},
+            "network": {"layers": [{"type": "gru", "hidden": 3}, {"type": "dense"}]}})");
+        EXPECT_EQ(run({"convert", config, network_}).code, 0);
+        answers_ = answers(network_);
+    }
+    /// What one answers, which sees each row for four steps.
+    std::string answers(const std::string& network) {
+        const Result result = run({"infer", network, "--input", rows_});
+        EXPECT_EQ(result.code, 0) << result.err;
+        EXPECT_THAT(result.err, HasSubstr("every row is shown for 4 steps, the last of which"))
+            << network;
+        return result.out;
+    }
+    /// Whether the model of ONNX has these steps in it.
+    bool has_steps(const std::string& network) {
+        const Result result = run({"convert", network, directory_.file("model.onnx")});
+        EXPECT_EQ(result.code, 0) << result.err;
+        EXPECT_THAT(result.out, Not(HasSubstr("one step:")));
+        return result.out.find("every row is shown for 4 steps") != std::string::npos;
+    }
+
+    TemporaryDirectory directory_;
+    std::string rows_ =
+        directory_.write("rows.csv", "p,q,y\n1,2,0.5\n3,-1,1\n0,1,2\n-2,3,0\n2,2,1\n");
+    std::string network_ = directory_.file("network.cmb");
+    std::string child_ = directory_.file("child.cmb");
+    std::string answers_;
+};
+
+TEST_F(InferShown, ChildrenSeeEachRowForAsManySteps) {
+    ASSERT_EQ(run({"splice", network_, network_, "-o", child_}).code, 0);
+    EXPECT_EQ(answers(child_), answers_);
+    EXPECT_TRUE(has_steps(child_));
+    for (const char* mode : {"graft", "residual_graft"}) {
+        const Result grafted = run({"splice", network_, network_, "-o", child_, "--mode", mode});
+        ASSERT_EQ(grafted.code, 0) << grafted.err;
+        EXPECT_NE(answers(child_), "") << mode;
+        EXPECT_TRUE(has_steps(child_)) << mode;
+    }
+    EXPECT_THAT(run({"inspect", child_}).out,
+                HasSubstr("  shown       each row for 4 steps, the last of which answers\n"));
+}
+
+TEST_F(InferShown, ModelsOfModulesKeepIt) {
+    const std::string folder = directory_.file("modules");
+    ASSERT_EQ(run({"convert", network_, folder, "--family", "torch"}).code, 0);
+    ASSERT_EQ(run({"convert", folder, child_}).code, 0);
+    EXPECT_EQ(answers(child_), answers_);
+    EXPECT_EQ(read_network(child_).preparation, read_network(network_).preparation);
+}
+
+TEST_F(InferShown, TheTaskOfItsGenerationTellsWhatAnOlderFileDoesNot) {
+    distributed::NetworkFile older = read_network(network_);
+    older.preparation->shown = false;
+    older.identity_json = R"({"run": {"seed": 1}, "task": {"type": "dataset", "steps": 2,
+        "changes": [{"at": 3, "task": {"steps": 4}}]}})";
+    older.generation = 3;
+    const std::string file = directory_.file("older.cmb");
+    write_network(file, older);
+    EXPECT_EQ(answers(file), answers_);
+    EXPECT_TRUE(has_steps(file));
+    // Its children have no run to tell it.
+    ASSERT_EQ(run({"splice", file, network_, "-o", child_}).code, 0);
+    EXPECT_EQ(answers(child_), answers_);
+    // Of the task before it had sequences.
+    older.generation = 2;
+    write_network(file, older);
+    EXPECT_THAT(run({"infer", file, "--input", rows_}).err, HasSubstr("sequences of 4 rows"));
+    const Result refused = run({"splice", file, network_, "-o", child_});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("sees each row for some steps"));
+}
+
+TEST_F(InferShown, RowsThatAreLeftOutBreakNoSequence) {
+    distributed::NetworkFile file = read_network(network_);
+    file.preparation->missing_values = MissingValues::drop;
+    write_network(child_, file);
+    const std::string gap = directory_.write("gap.csv", "p,q\n1,2\n?,1\n3,-1\n");
+    const Result result = run({"infer", child_, "--input", gap});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_NEAR(std::stod(cells(result.out)[3][0]), std::stod(cells(answers_)[2][0]), 1e-5);
+}
+
 }  // namespace
 }  // namespace cambrian::launch

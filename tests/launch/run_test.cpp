@@ -380,12 +380,14 @@ TEST(Run, TasksOfOnesOwnTakeTheirOwnKeys) {
 
 TEST(Run, SaysThatNobodyHasAValidFitness) {
     const TemporaryDirectory directory;
-    directory.write("rows.csv", "x,y\n1,1e30\n2,-1e30\n3,1e30\n");
+    directory.write("rows.csv", "x,y\n1e30,1\n-1e30,2\n1e30,3\n");
     const std::string config = directory.write(
         "huge.json",
         R"({"run": {"directory": ")" + directory.file("run") +
             R"(", "stop": {"generations": 2, "fitness": -1}}, "population": {"size": 4},
-                            "task": {"type": "table", "train": ["rows.csv"], "targets": ["y"]}})");
+                            "network": {"layers": [{"type": "dense"}]},
+                            "task": {"type": "table", "train": ["rows.csv"], "targets": ["y"],
+                                     "normalise": "none"}})");
     const Result result = run({"evolve", config});
     EXPECT_THAT(result.out, HasSubstr("no individual had a valid fitness"));
     EXPECT_THAT(result.out, HasSubstr("none was reached"));

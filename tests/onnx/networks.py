@@ -225,6 +225,16 @@ def shown_case(program, layers):
     return Case(program, name, {"task": task, "network": {"layers": layers}}, rng, rows[:5], columns)
 
 
+def characters_case(program):
+    """Rows are code points, of which the network sees the places among the characters of its text."""
+    name, text = "characters", "two hats, one head. "
+    with open(os.path.join(program.folder, "text"), "w") as file:
+        file.write(text)
+    task = {"type": "dataset", "source": {"type": "text", "file": "text", "context": 4}, "loss": {"type": "cross_entropy"}}
+    layers = [{"type": "embedding", "vocabulary": 128, "features": 5}, {"type": "gru", "hidden": 3}, {"type": "dense"}]
+    return Case(program, name, {"task": task, "network": {"layers": layers}}, random.Random(name), [[float(ord(c))] for c in text[:9]], ["character"])
+
+
 def forecast_case(program, layer, sequence):
     """A network that tells of the row after the next one, of a file that its sequences do not divide."""
     rng = random.Random(f"forecast {layer}")
@@ -242,6 +252,7 @@ def forecast_case(program, layer, sequence):
 def other_cases(program):
     yield forecast_case(program, "gru", 4)
     yield forecast_case(program, "dense", 0)
+    yield characters_case(program)
     yield shown_case(program, [{"type": "gru", "hidden": 3}, {"type": "dense"}])
     # Layers that share a weight.
     yield shown_case(program, [{"type": "dense", "out": 2, "activation": "tanh"}, {"type": "dense", "out": 2, "tied": "slot.0.weight"},

@@ -64,6 +64,33 @@ class Networks(FolderTest):
         network = self.compare(self.folder / "shares" / "best.cmb")
         self.assertIs(network.preparation["logits"], True)
 
+    def test_rows_that_are_shown_for_some_steps(self):
+        for loss, logits in (("mse", False), ("bce_with_logits", True)):
+            config, file = self.folder / "shown.json", self.folder / "shown.cmb"
+            rows = self.folder / "shown.csv"
+            rows.write_text("x,y\n" + "".join(f"{i},{i / 20}\n" for i in range(21)))
+            source = {"type": "csv", "files": [str(rows)], "inputs": ["x"], "targets": ["y"]}
+            config.write_text(json.dumps({
+                "task": {"type": "dataset", "steps": 3, "source": source, "loss": {"type": loss}},
+                "network": {"layers": [{"type": "gru", "hidden": 2}, {"type": "dense"}]}}))
+            cambrian("convert", config, file)
+            network = self.compare(file)
+            self.assertIs(network.preparation["shown"], True)
+            self.assertEqual(network.preparation["sequence_rows"], 3)
+            self.assertIs(network.preparation.get("logits", False), logits)
+
+    def test_ids_of_a_tokenizer(self):
+        config, file, text = (self.folder / name for name in ("ids.json", "ids.cmb", "ids.txt"))
+        text.write_text("abcabcabcab")
+        (self.folder / "tokenizer.json").write_text(json.dumps({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2}, "merges": []}}))
+        for tokenizer in ("tokenizer.json", "bytes"):
+            source = {"type": "text", "file": str(text), "context": 4, "tokenizer": tokenizer}
+            config.write_text(json.dumps({
+                "task": {"type": "dataset", "source": source, "loss": {"type": "cross_entropy"}},
+                "network": {"layers": [{"type": "embedding", "vocabulary": 256, "features": 2}, {"type": "dense"}]}}))
+            cambrian("convert", config, file)
+            self.assertEqual(len(self.compare(file).preparation.get("tokenizer", "")), 32 if tokenizer == "tokenizer.json" else 0)
+
     def test_a_network_of_each_layer(self):
         """With the first example of each layer that stands by itself in a list of layers."""
         rows = json.loads(cambrian("registry", "--json"))["layers"]

@@ -1,5 +1,6 @@
 #include <numbers>
 
+#include "cambrian/engine/core/elementary.hpp"
 #include "cambrian/engine/graph/builders/arithmetic.hpp"
 #include "cambrian/engine/graph/rules/op_rules.hpp"
 
@@ -13,6 +14,10 @@ Var where_true(Var condition, Var g) {
 }
 Var where_false(Var condition, Var g) {
     return cambrian::select(condition, constant(*g.graph, 0.0), g);
+}
+/// g where the function of an angle is not constant.
+Var of_angle(const GradientContext& c, Var g) {
+    return where_true(less(cambrian::abs(c.operand()), elementary::largest_angle), g);
 }
 
 }  // namespace
@@ -47,11 +52,11 @@ void reciprocal(GradientContext& c) {
 }
 
 void sin(GradientContext& c) {
-    c.accumulate(0, c.upstream() * cambrian::cos(c.operand()));
+    c.accumulate(0, of_angle(c, c.upstream() * cambrian::cos(c.operand())));
 }
 
 void cos(GradientContext& c) {
-    c.accumulate(0, -c.upstream() * cambrian::sin(c.operand()));
+    c.accumulate(0, of_angle(c, -c.upstream() * cambrian::sin(c.operand())));
 }
 
 void tanh(GradientContext& c) {

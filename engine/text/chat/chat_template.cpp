@@ -7,6 +7,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
+#include "cambrian/engine/text/tokenizer_definition.hpp"
 #include "cambrian/engine/text/unicode/unicode.hpp"
 
 namespace cambrian {
@@ -21,6 +22,7 @@ constexpr std::array<ChatTemplate, 7> templates{{
         .user = {"<|im_start|>user\n", "<|im_end|>\n"},
         .assistant = {"<|im_start|>assistant\n", "<|im_end|>\n"},
         .prompt = "<|im_start|>assistant\n",
+        .tokens = {"<|im_start|>", "<|im_end|>"},
     },
     {.name = "llama2",
      .system = {"<<SYS>>\n", "\n<</SYS>>\n\n"},
@@ -30,7 +32,8 @@ constexpr std::array<ChatTemplate, 7> templates{{
      .trims = true,
      .alternates = true,
      .bos = "<s>",
-     .eos = "</s>"},
+     .eos = "</s>",
+     .tokens = {"<s>", "</s>"}},
     {.name = "llama3",
      .begin = "<|begin_of_text|>",
      .system = {"<|start_header_id|>system<|end_header_id|>\n\n", "<|eot_id|>"},
@@ -38,7 +41,8 @@ constexpr std::array<ChatTemplate, 7> templates{{
      .assistant = {"<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>"},
      .prompt = "<|start_header_id|>assistant<|end_header_id|>\n\n",
      .trims = true,
-     .bos = "<|begin_of_text|>"},
+     .bos = "<|begin_of_text|>",
+     .tokens = {"<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"}},
     {.name = "gemma",
      .begin = "<bos>",
      .system = {"", "\n\n"},
@@ -48,14 +52,16 @@ constexpr std::array<ChatTemplate, 7> templates{{
      .place = System::before_first_user,
      .trims = true,
      .alternates = true,
-     .bos = "<bos>"},
+     .bos = "<bos>",
+     .tokens = {"<bos>", "<start_of_turn>", "<end_of_turn>"}},
     {.name = "phi3",
      .system = {"<|system|>\n", "<|end|>\n"},
      .user = {"<|user|>\n", "<|end|>\n"},
      .assistant = {"<|assistant|>\n", "<|end|>\n"},
      .prompt = "<|assistant|>\n",
      .end = "<|endoftext|>",
-     .eos = "<|endoftext|>"},
+     .eos = "<|endoftext|>",
+     .tokens = {"<|user|>", "<|assistant|>", "<|end|>"}},
     {.name = "mistral",
      .begin = "<s>",
      .user = {"[INST] ", " [/INST]"},
@@ -63,13 +69,15 @@ constexpr std::array<ChatTemplate, 7> templates{{
      .place = System::refused,
      .alternates = true,
      .bos = "<s>",
-     .eos = "</s>"},
+     .eos = "</s>",
+     .tokens = {"<s>", "</s>"}},
     {.name = "zephyr",
      .system = {"<|system|>\n", "</s>\n"},
      .user = {"<|user|>\n", "</s>\n"},
      .assistant = {"<|assistant|>\n", "</s>\n"},
      .prompt = "<|assistant|>\n",
-     .eos = "</s>"},
+     .eos = "</s>",
+     .tokens = {"</s>"}},
 }};
 
 std::string_view trimmed(std::string_view text) {
@@ -133,6 +141,19 @@ std::string ChatTemplate::render(std::span<const ChatMessage> messages,
     }
     text += wanted == GenerationPrompt::yes ? prompt : end;
     return text;
+}
+
+std::vector<std::int64_t> ChatTemplate::encode(std::string_view rendered,
+                                               const Tokenizer& tokenizer) const {
+    // A token of the vocabulary alone is made by merges, if at all.
+    const std::vector<AddedToken>& added = tokenizer.definition().added;
+    for (const std::string_view token : tokens)
+        if (!token.empty() && std::ranges::find(added, token, &AddedToken::content) == added.end())
+            throw InputError(fmt::format(
+                "the tokenizer has no special token {} (the template {} marks messages with it, "
+                "which would be read as plain text) name the template of the model with --template",
+                token, name));
+    return tokenizer.encode(rendered, Surround::no);
 }
 
 std::span<const ChatTemplate> chat_templates() {

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "cambrian/engine/text/tokenizer.hpp"
 
 namespace cambrian {
 
@@ -19,8 +22,7 @@ struct ChatMessage {
 /// Whether a rendered chat ends where the assistant begins to speak.
 enum class GenerationPrompt { no, yes };
 
-/// How a family of models writes a chat as one text. Marks are special tokens by their names, so
-/// the text is encoded with Surround::no.
+/// How a family of models writes a chat as one text. Marks are special tokens by their names.
 struct ChatTemplate {
     struct Turn {
         std::string_view before;
@@ -41,10 +43,17 @@ struct ChatTemplate {
     bool alternates = false;  ///< User and assistant speak in turn, the user first.
     std::string_view bos{};   ///< Of the names above, that for the start of a text.
     std::string_view eos{};   ///< That for its end.
+    /// Of the names above, those that a tokenizer of the family has as tokens; empty after the
+    /// last.
+    std::array<std::string_view, 4> tokens{};
 
     /// Throws InputError for messages that the family does not know, or not in this order.
     [[nodiscard]] std::string render(std::span<const ChatMessage> messages,
                                      GenerationPrompt prompt) const;
+    /// The ids of a text that render() gave: it has its own tokens for its start. Throws InputError
+    /// where the tokenizer lacks one of `tokens`, which would be read as plain text.
+    [[nodiscard]] std::vector<std::int64_t> encode(std::string_view rendered,
+                                                   const Tokenizer& tokenizer) const;
 };
 
 [[nodiscard]] std::span<const ChatTemplate> chat_templates();

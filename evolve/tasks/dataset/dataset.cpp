@@ -206,6 +206,7 @@ Preparation preparation_of(const SourceRows& rows, const Loss& loss) {
             {.column = columns.empty() ? "" : columns[static_cast<std::size_t>(i)],
              .factor = rows.scale});
     preparation.missing_values = rows.missing_values;
+    preparation.tokenizer = rows.tokenizer;
     if (rows.inputs.shape.rank() == 3) preparation.sequence_rows = rows.inputs.shape[1];
     const std::vector<double> classes = classes_of(rows);
     if (wants_classes(loss) || (classes.size() == 2 && has_accuracy(loss))) {
@@ -274,6 +275,7 @@ std::unique_ptr<Task> make_dataset(const nlohmann::json& json, const TaskContext
     notes.insert(notes.end(), data.notes.begin(), data.notes.end());
     if (settings.steps > 1) {
         preparation.sequence_rows = settings.steps;
+        preparation.shown = true;
         for (Samples* part : {&data.train, &data.validation, &data.test})
             show_for(settings.steps, *part);
     }

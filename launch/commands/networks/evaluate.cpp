@@ -69,8 +69,8 @@ void check_fits(const evolve::Task& task, const SourceNetwork& network, std::siz
 /// What a network was evolved for; null where its file does not say.
 Json own_task(const SourceNetwork& network) {
     if (network.file.identity_json.empty()) return {};
-    return task_of_generation(distributed::identity_of(network.file).at("task"),
-                              network.file.generation);
+    return evolve::task_of_generation(distributed::identity_of(network.file).at("task"),
+                                      network.file.generation);
 }
 
 void warn(const CommandContext& context, const EvaluateOptions& options,

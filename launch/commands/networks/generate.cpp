@@ -37,14 +37,11 @@ std::vector<std::string> read_lines(std::istream& in, const std::string& source)
     return lines;
 }
 
-/// A chat as the text that its answer continues.
-std::string chat_of(const GenerateOptions& options) {
-    return find_chat_template(options.chat_template)
-        .render(parse_chat(read_text(options.chat), options.chat), GenerationPrompt::yes);
-}
-
-std::vector<std::string> prompts_of(const GenerateOptions& options) {
-    if (!options.chat.empty()) return {chat_of(options)};
+/// @param family of a chat, whose text its answer continues; null without one.
+std::vector<std::string> prompts_of(const GenerateOptions& options, const ChatTemplate* family) {
+    if (family != nullptr)
+        return {family->render(parse_chat(read_text(options.chat), options.chat),
+                               GenerationPrompt::yes)};
     std::vector<std::string> prompts = options.prompts;
     if (!options.prompts_file.empty()) {
         std::ifstream file;
@@ -103,7 +100,10 @@ std::vector<NetworkFile> networks_of(const std::vector<std::string>& paths) {
                 paths.front(), path, difference));
         const auto& first = networks.front().preparation;
         const auto& other = networks.back().preparation;
-        if (first && other && (first->classes != other->classes || first->labels != other->labels))
+        const bool tokenizers = first && other && first->tokenizer && other->tokenizer &&
+                                *first->tokenizer != *other->tokenizer;
+        if (first && other &&
+            (tokenizers || first->classes != other->classes || first->labels != other->labels))
             throw InputError(fmt::format(
                 "{} and {} differ in their tokens (one tokenizer reads the texts of all networks) "
                 "start one command for each",
@@ -180,11 +180,12 @@ class Printer {
         : out_(out),
           options_(options),
           prompts_(std::move(prompts)),
-          streams_(!options.json && options.networks.size() * prompts_.size() == 1) {
-        if (streams_ && options.chat.empty()) out_ << prompts_[0] << std::flush;
-    }
+          streams_(!options.json && options.networks.size() * prompts_.size() == 1),
+          shows_prompt_(streams_ && options.chat.empty()) {}
 
     void piece(std::size_t network, std::size_t prompt, std::string_view text) {
+        // Not sooner: what is refused is told alone.
+        if (std::exchange(shows_prompt_, false)) out_ << prompts_[0] << std::flush;
         if (text.empty()) return;
         if (streams_) out_ << text << std::flush;
         if (!options_.pieces) return;
@@ -223,6 +224,7 @@ class Printer {
     const GenerateOptions& options_;
     std::vector<std::string> prompts_;
     bool streams_;
+    bool shows_prompt_;  ///< Before the first piece.
 };
 
 }  // namespace
@@ -233,16 +235,18 @@ int generate_command(const CommandContext& context, const GenerateOptions& optio
         throw ConfigError(
             fmt::format("--set {} has no use here (a generation has no task) set engine keys alone",
                         others.front()));
-    const std::vector<std::string> prompts = prompts_of(options);
+    const ChatTemplate* const family =
+        options.chat.empty() ? nullptr : &find_chat_template(options.chat_template);
+    const std::vector<std::string> prompts = prompts_of(options, family);
     const std::vector<NetworkFile> files = networks_of(options.networks);
     const Tokenizer tokenizer =
         tokenizer_of(options.networks[0], files[0].preparation, options.tokenizer);
 
-    // The template of a chat has its own tokens for the start of a text.
-    const Surround surround = options.chat.empty() ? Surround::yes : Surround::no;
     std::vector<Prompt> encoded;
     for (const std::string& prompt : prompts)
-        encoded.push_back({.tokens = tokenizer.encode(prompt, surround), .number = encoded.size()});
+        encoded.push_back({.tokens = family != nullptr ? family->encode(prompt, tokenizer)
+                                                       : tokenizer.encode(prompt),
+                           .number = encoded.size()});
     std::vector<std::vector<float>> weights;
     for (const NetworkFile& file : files) weights.push_back(file.genome.weights);
     GenerationSettings settings = options.settings;

@@ -11,8 +11,8 @@
 #include <sstream>
 #include <utility>
 
-#include "cambrian/engine/check/gradient_check.hpp"
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/network/observe/id_reader.hpp"
 #include "cambrian/engine/network/observe/observer.hpp"
 #include "cambrian/evolve/evaluation/answers.hpp"
 #include "cambrian/evolve/evaluation/evaluator.hpp"
@@ -117,7 +117,7 @@ std::string forecast_note(const std::string& path, const distributed::NetworkFil
     std::string by_run;
     if (!file.identity_json.empty()) {
         const Json identity = distributed::identity_of(file);
-        const Json task = task_of_generation(identity.at("task"), file.generation);
+        const Json task = evolve::task_of_generation(identity.at("task"), file.generation);
         const Json offset = task.value("time_offset", Json(0));
         if (!offset.is_number_integer() || offset.get<std::int64_t>() <= 0) return {};
         by_run = fmt::format("its run had it forecast t+{}", offset.get<std::int64_t>());
@@ -179,7 +179,7 @@ Answering answering(const CommandContext& context, const InferOptions& options,
     // One that answers with others may be told by these.
     if (!options.raw && options.ensemble.empty()) context.err << forecast_note(path, one.file);
     one.rows = read_rows(input, one.preparation);
-    const std::int64_t steps = options.raw ? 1 : shown_steps(one.file, one.preparation);
+    const std::int64_t steps = options.raw ? 1 : one.preparation.shown_steps();
     const std::vector<RowsAtOnce> parts =
         parts_of(Network(one.file.genome.blueprint), one.preparation, one.rows.table.rows);
     context.err << prepared_notes(one.rows, parts, one.preparation, steps);

@@ -94,13 +94,14 @@ int train_tokenizer(const CommandContext& context, const TokenizeOptions& option
 
 /// What a text or a chat, read from `source`, is made into. Throws as its readers.
 std::string result_of(const TokenizeOptions& options, std::string text, const std::string& source) {
-    const bool chat = !options.chat.empty();
-    if (chat)
-        text = find_chat_template(options.chat_template)
-                   .render(parse_chat(text, source),
-                           options.prompt ? GenerationPrompt::yes : GenerationPrompt::no);
+    const ChatTemplate* const family =
+        options.chat.empty() ? nullptr : &find_chat_template(options.chat_template);
+    if (family != nullptr)
+        text = family->render(parse_chat(text, source),
+                              options.prompt ? GenerationPrompt::yes : GenerationPrompt::no);
     if (options.tokenizer.empty()) {
-        if (!chat) throw ConfigError("there is no tokenizer (--tokenizer names it) add it");
+        if (family == nullptr)
+            throw ConfigError("there is no tokenizer (--tokenizer names it) add it");
         return text;
     }
     const Tokenizer tokenizer = read_tokenizer(options.tokenizer);
@@ -108,9 +109,11 @@ std::string result_of(const TokenizeOptions& options, std::string text, const st
         const auto special = options.show_special ? SpecialTokens::show : SpecialTokens::leave_out;
         return tokenizer.decode(parse_ids(text, source), special);
     }
-    // The template of a chat has its own tokens for the start of a text.
-    const Surround surround = chat || options.bare ? Surround::no : Surround::yes;
-    return ids_as_asked(tokenizer, tokenizer.encode(text, surround), options.form);
+    const Surround surround = options.bare ? Surround::no : Surround::yes;
+    return ids_as_asked(
+        tokenizer,
+        family != nullptr ? family->encode(text, tokenizer) : tokenizer.encode(text, surround),
+        options.form);
 }
 
 }  // namespace

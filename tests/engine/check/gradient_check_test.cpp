@@ -10,6 +10,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/cpu/cpu_backend.hpp"
+#include "cambrian/engine/network/observe/id_reader.hpp"
 
 namespace cambrian {
 namespace {

@@ -246,7 +246,8 @@ TEST_F(GeneratorTest, RefusesWhatItCannotContinue) {
     using testing::HasSubstr;
     EXPECT_THAT(refusal({}), HasSubstr("prompt 1 has no tokens"));
     EXPECT_THAT(refusal({.tokens = {1, -2}}), HasSubstr("has the token -2"));
-    EXPECT_THAT(refusal({.tokens = {1, 17}}), HasSubstr("gather"));
+    EXPECT_THAT(refusal({.tokens = {1, 17}}),
+                HasSubstr("prompt 1 has the token 17 (ids are 0 to 16) use the tokenizer"));
     EXPECT_THAT(refusal({.tokens = std::vector<std::int64_t>(49, 1)}),
                 HasSubstr("takes sequences of 48"));
     EXPECT_THAT(refusal({.tokens = {1}}, {.max_tokens = -1}), HasSubstr("max_tokens"));

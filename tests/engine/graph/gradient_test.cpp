@@ -54,6 +54,20 @@ TEST(Gradient, KinksHaveTheDocumentedSlope) {
     EXPECT_THAT(run(graph, {row({4, 7, 7})}, 2), ElementsAre(0, 1, 0)) << "the first maximum";
 }
 
+TEST(Gradient, OfAnAngleBeyondTheLimitIsZeroAsTheFunctionIsConstant) {
+    Graph graph;
+    const Var x = graph.input("x", ValueType::real, {3});
+    graph.output(sin(x));
+    graph.output(gradient(sum_all(sin(x)), std::array{x})[0]);
+    graph.output(gradient(sum_all(cos(x)), std::array{x})[0]);
+    const auto input = row({-30000, 1.5, 8200});
+
+    EXPECT_THAT(run(graph, {input}, 0),
+                ElementsAre(std::sin(-8192.0), std::sin(1.5), std::sin(8192.0)));
+    EXPECT_THAT(run(graph, {input}, 1), ElementsAre(0, std::cos(1.5), 0));
+    EXPECT_THAT(run(graph, {input}, 2), ElementsAre(0, -std::sin(1.5), 0));
+}
+
 TEST(Gradient, IsZeroWhereNothingFlows) {
     Graph graph;
     const Var x = graph.input("x", ValueType::real, {2});

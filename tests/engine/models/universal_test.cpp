@@ -157,6 +157,32 @@ TEST_F(Universal, GroupsOfAConvolutionFollowFromItsInput) {
     EXPECT_EQ(found[1]["groups"], 1);
 }
 
+TEST_F(Universal, GroupsOfATransposedConvolutionTellItsOutputs) {
+    const std::map<std::string, Shape> shapes{{"up.weight", {4, 3, 3, 3}}, {"up.bias", {6}}};
+    UniversalOptions options{
+        .fields = {"up.type=conv_transpose2d", "stride=2", "padding=1", "dilation=1", "groups=2"},
+        .input = {4, 5, 5}};
+    const UniversalPlan made = plan(shapes, options);
+    const nlohmann::json layer = layers(made)[0];
+    EXPECT_EQ(layer["in_channels"], 4);
+    EXPECT_EQ(layer["out_channels"], 6);
+    EXPECT_EQ(layer["groups"], 2);
+    EXPECT_EQ(made.plan.blueprint.output_features, 6 * 9 * 9);
+    options.fields.emplace_back("up.out_channels=6");
+    EXPECT_EQ(plan(shapes, options).plan.blueprint, made.plan.blueprint);
+
+    options.fields.resize(4);
+    EXPECT_EQ(layers(plan({{"up.weight", {4, 3, 3, 3}}}, options))[0]["out_channels"], 3);
+    for (const char* groups : {"groups=0", "groups=-2", "groups=3", "groups=two",
+                               "groups=9000000000000000000", "group_out_channels=3"}) {
+        options.fields.resize(4);
+        options.fields.emplace_back(std::string("up.") + groups);
+        EXPECT_THAT([&] { static_cast<void>(plan(shapes, options)); },
+                    ThrowsMessage<ConfigError>(HasSubstr("group")))
+            << groups;
+    }
+}
+
 TEST_F(Universal, NothingIsChosenThatShapesDoNotTell) {
     EXPECT_THAT(
         [&] {

@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cambrian/engine/core/error.hpp"
+#include "cambrian/engine/text/training/tokenizer_training.hpp"
 
 namespace cambrian {
 namespace {
@@ -73,6 +75,26 @@ TEST(ChatTemplate, RefusesChatsThatDoNotFit) {
         ADD_FAILURE();
     } catch (const ConfigError& error) {
         EXPECT_THAT(error.what(), HasSubstr("did you mean \"chatml\"?"));
+    }
+}
+
+TEST(ChatTemplate, IsEncodedWhereItsMarksAreTokens) {
+    for (const ChatTemplate& family : chat_templates()) {
+        const std::string text = family.render(std::span(chat).subspan(1), GenerationPrompt::yes);
+        std::vector<std::string> marks;
+        for (const std::string_view mark : family.tokens)
+            if (!mark.empty()) marks.emplace_back(mark);
+        const Tokenizer whole(byte_tokenizer(marks));
+        const std::vector<std::int64_t> ids = family.encode(text, whole);
+        EXPECT_EQ(whole.decode(ids, SpecialTokens::show), text);
+        for (std::size_t i = 0; i < marks.size(); ++i) {
+            EXPECT_TRUE(std::ranges::count(ids, *whole.id_of(marks[i])) > 0) << marks[i];
+            std::vector<std::string> others = marks;
+            others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+            EXPECT_THAT([&] { (void)family.encode(text, Tokenizer(byte_tokenizer(others))); },
+                        testing::ThrowsMessage<InputError>(
+                            HasSubstr("the tokenizer has no special token " + marks[i] + " (")));
+        }
     }
 }
 

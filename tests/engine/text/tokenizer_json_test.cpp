@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/text/split_rules.hpp"
@@ -56,6 +57,20 @@ TEST(TokenizerJson, ComesBackAsItWas) {
     TokenizerDefinition metaspace = letters();
     metaspace.decoders = {MetaspaceDecoder{.prepend_scheme = PrependScheme::never}};
     EXPECT_EQ(parse_tokenizer(tokenizer_json(metaspace), "x"), metaspace);
+}
+
+TEST(TokenizerJson, TellsTokenizersApartByWhatTheySay) {
+    const Hash128 own = tokenizer_hash(letters());
+    // Files of networks hold it.
+    EXPECT_EQ(own.hex(), "c8e4f573e1c1cad8482a6831ddf36bcd");
+    const std::string compact = json::parse(tokenizer_json(letters())).dump();
+    EXPECT_EQ(tokenizer_hash(parse_tokenizer(compact, "x")), own);
+    TokenizerDefinition other = letters();
+    std::swap(other.vocabulary[1].token, other.vocabulary[2].token);
+    EXPECT_NE(tokenizer_hash(other), own);
+    other = letters();
+    std::swap(other.merges[0], other.merges[1]);
+    EXPECT_NE(tokenizer_hash(other), own);
 }
 
 TEST(TokenizerJson, HasThePartsOfTheFormat) {

@@ -11,6 +11,7 @@
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/io/safetensors.hpp"
+#include "cambrian/engine/text/tokenizer_json.hpp"
 
 namespace cambrian {
 namespace {
@@ -298,6 +299,44 @@ TEST_F(Source, ATextIsSequencesWithTheNextTokenAsTarget) {
     EXPECT_THAT(of_bytes.notes, ElementsAre(HasSubstr("2 sequences of 4, 1 left out")));
     write("text", "\xff\xfe no text");
     EXPECT_EQ(read(bytes).inputs.elements[0], 255.0);
+}
+
+TEST_F(Source, ATextSaysWhichTokenizerItsIdsAreOf) {
+    write("text", "abab ab");
+    TokenizerDefinition definition;
+    definition.vocabulary = {{"a", 0}, {"b", 1}, {" ", 2}};
+    write("tokenizer.json", tokenizer_json(definition));
+    json source{
+        {"type", "text"}, {"file", "text"}, {"context", 2}, {"tokenizer", "tokenizer.json"}};
+    EXPECT_EQ(read(source).tokenizer, tokenizer_hash(definition));
+    for (const char* plain : {"characters", "bytes"}) {
+        source["tokenizer"] = plain;
+        EXPECT_FALSE(read(source).tokenizer) << plain;
+    }
+}
+
+TEST_F(Source, ATextMayHaveMoreClassesThanItsTokenizerTokens) {
+    write("text", "abab ab");
+    TokenizerDefinition definition;
+    definition.vocabulary = {{"a", 0}, {"b", 1}, {" ", 2}};
+    write("tokenizer.json", tokenizer_json(definition));
+    json source{
+        {"type", "text"}, {"file", "text"}, {"context", 2}, {"tokenizer", "tokenizer.json"}};
+    const auto classes = [&](std::int64_t vocabulary) {
+        source["vocabulary"] = vocabulary;
+        return read(source).classes;
+    };
+    EXPECT_EQ(classes(0), 3);
+    EXPECT_EQ(classes(3), 3);
+    EXPECT_EQ(classes(8), 8);
+    EXPECT_THAT(read(source).notes, Contains(HasSubstr("tokens of 3 kinds")));
+    source["vocabulary"] = 2;
+    EXPECT_THAT(refusal<ConfigError>(source),
+                HasSubstr("\"vocabulary\" is 2 (tokenizer.json has 3 tokens)"));
+    source["tokenizer"] = "bytes";
+    source["vocabulary"] = 300;
+    EXPECT_THAT(refusal<ConfigError>(source), HasSubstr("source.vocabulary is 300 (the bytes of"));
+    EXPECT_FALSE(source_defaults("text").contains("vocabulary"));
 }
 
 TEST_F(Source, TheLossIgnoresTokensOfATextByTheirLabels) {

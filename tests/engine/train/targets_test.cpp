@@ -57,6 +57,26 @@ TEST(Targets, OfLinksAndEmptyResidualsReachAllThatIsRead) {
     for (std::size_t i = 0; i < end.size(); ++i) EXPECT_NE(end[i], start[i]) << i;
 }
 
+TEST(Targets, TheAgreementOfLargeValuesIsThatOfSmallOnes) {
+    const json layers{{{"type", "dense"}, {"out", 3}}, {{"type", "dense"}}};
+    const Network network = network_of({{"layers", layers}}, 2, 1);
+    const auto backend = make_cpu_backend({});
+    TrainingSettings settings = golden_settings(1);
+    settings.method = chain_rule;
+    settings.learning_rates = {0.0};
+    const auto agreement = [&](double scale) {
+        DataSet data = exclusive_or();
+        for (Tensor* values : {&data.train.inputs, &data.train.targets})
+            for (double& value : values->elements) value *= scale;
+        Trainer trainer(*backend, network, data, settings);
+        return trainer.run_epoch()->individuals[0].aims.at(0).budget;
+    };
+    const double small = agreement(1.0);
+    EXPECT_NE(small, 0.5);
+    EXPECT_NEAR(agreement(0x1p33), small, 1e-6);
+    EXPECT_NEAR(agreement(0x1p-40), small, 1e-6);
+}
+
 TEST(Targets, ASlotThatIsPassedByHandsItsTargetOn) {
     json layers = tanh_chain({3, 3, 3});
     json shorter = tanh_chain({3, 3});

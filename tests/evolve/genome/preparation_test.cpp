@@ -75,6 +75,95 @@ TEST(Preparation, ReadsBackAsItWasWritten) {
     }
 }
 
+TEST(Preparation, SaysThatEachRowIsShownForSomeSteps) {
+    Preparation shown = plain_preparation(widths(1, 2));
+    shown.sequence_rows = 4;
+    const Preparation sequences = shown;
+    shown.shown = true;
+    EXPECT_EQ(encode(sequences)[1], std::byte{2}) << "other files keep their bytes";
+    EXPECT_EQ(encode(shown)[1], std::byte{4});
+    for (const bool logits : {false, true}) {
+        shown.logits = logits;
+        EXPECT_EQ(decode_preparation(encode(shown), "file"), shown);
+        EXPECT_EQ(preparation_from_json(nlohmann::json::parse(to_json(shown).dump())), shown);
+    }
+    EXPECT_FALSE(to_json(sequences).contains("shown"));
+    EXPECT_EQ(shown.shown_steps(), 4);
+    EXPECT_EQ(sequences.shown_steps(), 1);
+    EXPECT_EQ(preparation_fault(shown, widths(1, 2)), "");
+    shown.sequence_rows = 1;
+    EXPECT_THAT(preparation_fault(shown, widths(1, 2)), HasSubstr("shown for no steps"));
+}
+
+TEST(Preparation, SaysWhichTokenizerItsIdsAreOf) {
+    Preparation ids = plain_preparation(widths(1, 2));
+    const std::vector<std::byte> before = encode(ids);
+    EXPECT_EQ(before[1], std::byte{2}) << "other files keep their bytes";
+    EXPECT_FALSE(to_json(ids).contains("tokenizer"));
+    ids.tokenizer = Hash128{1, 0xfedcba9876543210U};
+    EXPECT_EQ(encode(ids)[1], std::byte{4});
+    for (const bool shown : {false, true})
+        for (const bool logits : {false, true}) {
+            ids.shown = shown;
+            ids.logits = logits;
+            EXPECT_EQ(decode_preparation(encode(ids), "file"), ids);
+            EXPECT_EQ(preparation_from_json(nlohmann::json::parse(to_json(ids).dump())), ids);
+        }
+    EXPECT_EQ(to_json(ids).at("tokenizer"), "0000000000000001fedcba9876543210");
+}
+
+TEST(Preparation, FlagsThatAreNotKnownAreRefused) {
+    Preparation shown = plain_preparation(widths(1, 2));
+    shown.sequence_rows = 4;
+    shown.shown = true;
+    std::vector<std::byte> bytes = encode(shown);
+    ASSERT_EQ(bytes.back(), std::byte{2});  // The flags end it.
+    bytes.back() = std::byte{2 + 8};
+    EXPECT_THAT(testing::message_of<InputError>([&] { (void)decode_preparation(bytes, "file"); }),
+                HasSubstr("flags that are not known"));
+}
+
+TEST(Preparation, IdsOfOtherTokenizersMeanOtherData) {
+    Preparation first = plain_preparation(widths(1, 2));
+    Preparation other = first;
+    first.tokenizer = Hash128{1, 2};
+    EXPECT_EQ(other_meaning(first, other), "") << "a file of before does not say";
+    EXPECT_EQ(other_meaning(other, first), "");
+    other.tokenizer = Hash128{1, 3};
+    EXPECT_EQ(other_meaning(first, other), "their tokenizers are others");
+    other.tokenizer = first.tokenizer;
+    EXPECT_EQ(other_meaning(first, other), "");
+}
+
+TEST(Preparation, RowsShownForOtherStepsMeanOtherData) {
+    Preparation shown = plain_preparation(widths(1, 2));
+    shown.sequence_rows = 4;
+    Preparation other = shown;
+    shown.shown = true;
+    EXPECT_EQ(other_meaning(shown, other),
+              "the one sees each row for some steps and the other takes rows for steps");
+    EXPECT_EQ(other_meaning(other, shown), other_meaning(shown, other));
+    other.sequence_rows = 5;
+    other.shown = true;
+    EXPECT_EQ(other_meaning(shown, other), "sequences have 4 steps of one row and 5");
+    shown.shown = other.shown = false;
+    EXPECT_EQ(other_meaning(shown, other), "sequences have 4 rows and 5");
+}
+
+TEST(Preparation, NamesOfOtherDataAreFitForATerminal) {
+    const Preparation first = sample();
+    Preparation other = first;
+    other.inputs[1].column = "\x1b[31m\n" + std::string(1000, 'c');
+    const std::string columns = other_meaning(first, other);
+    EXPECT_THAT(columns, HasSubstr("input 1 is column \"b, \"c\"?\" of the one and \"?[31m?cc"));
+    EXPECT_LT(columns.size(), 400U);
+    EXPECT_EQ(other_meaning(other, first).find('\x1b'), std::string::npos);
+    other = first;
+    other.outputs[0].name = "\x1b\n";
+    EXPECT_EQ(other_meaning(first, other), "output 0 is \"y\" of the one and \"??\" of the other");
+    EXPECT_EQ(other_meaning(other, first), "output 0 is \"??\" of the one and \"y\" of the other");
+}
+
 TEST(Preparation, ForecastsOfOtherRowsMeanOtherData) {
     Preparation next = plain_preparation(widths(1, 2));
     Preparation later = next;
@@ -185,9 +274,9 @@ void expect_input_errors(const std::vector<std::byte>& good) {
         EXPECT_THROW((void)decode_preparation(huge, "file"), InputError) << byte;
     }
     std::vector<std::byte> newer = good;
-    newer[1] = std::byte{4};
+    newer[1] = std::byte{5};
     EXPECT_THAT(testing::message_of<InputError>([&] { (void)decode_preparation(newer, "file"); }),
-                HasSubstr("format 4"));
+                HasSubstr("format 5"));
     // Whatever else is changed is an error or another preparation, never a crash.
     std::mt19937 draw(5);
     for (int i = 0; i < 2000; ++i) {
@@ -207,6 +296,11 @@ TEST(Preparation, DamagedBytesAreInputErrors) {
     expect_input_errors(encode(first));
     expect_input_errors(encode(sample()));
     expect_input_errors(encode(labelled()));
+    Preparation shown = labelled();
+    shown.shown = true;
+    expect_input_errors(encode(shown));
+    shown.tokenizer = Hash128{3, 4};
+    expect_input_errors(encode(shown));
 }
 
 TEST(Preparation, OddJsonIsRefused) {
@@ -223,6 +317,10 @@ TEST(Preparation, OddJsonIsRefused) {
              {"/classes", {1, "2"}},
              {"/sequence_rows", -1},
              {"/sequence_rows", 1.5},
+             {"/shown", 1},
+             {"/tokenizer", 1},
+             {"/tokenizer", "0000000000000001fedcba987654321"},
+             {"/tokenizer", "0000000000000001fedcba987654321g"},
              {"/ahead", -1},
              {"/ahead", nullptr}}) {
         nlohmann::json bad = good;

@@ -1,5 +1,6 @@
 #include "cambrian/evolve/runs/network_file.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -63,6 +64,45 @@ TEST(NetworkFile, KeepsHowRowsArePrepared) {
     without.preparation.reset();
     EXPECT_EQ(decode_network(encode(without), "file"), without);
     EXPECT_EQ(opened(file).sections.size(), opened(without).sections.size() + 1);
+}
+
+TEST(NetworkFile, OlderOnesLeaveToTheirRunForHowManyStepsRowsAreShown) {
+    NetworkFile older = prepared_network();
+    older.preparation->sequence_rows = 4;
+    const auto shown = [&](const char* task, std::uint64_t generation) {
+        older.identity_json = fmt::format(R"({{"run":{{"seed":5}},"task":{}}})", task);
+        older.generation = generation;
+        for (const bool silent : {false, true}) {
+            if (silent) older.preparation->ahead.reset();
+            NetworkFile expected = older;
+            const NetworkFile read = decode_network(encode(older), "file");
+            if (read.preparation->shown) {
+                expected.preparation->shown = true;
+                expected.preparation->ahead = 0;
+            }
+            EXPECT_EQ(read, expected) << task;
+            EXPECT_EQ(decode_network(encode(read), "file"), read) << task;
+            NetworkFile restored;
+            restored.genome = older.genome;
+            restore(restored, metadata_of(older), "file");
+            EXPECT_EQ(restored, read) << task;
+        }
+        older.preparation->ahead = 0;
+        return decode_network(encode(older), "file").preparation->shown;
+    };
+    EXPECT_TRUE(shown(R"({"type":"dataset","steps":4})", 0));
+    EXPECT_FALSE(shown(R"({"type":"dataset","steps":3})", 0));
+    EXPECT_FALSE(shown(R"({"type":"dataset"})", 0));
+    EXPECT_FALSE(shown(R"({"type":"table","steps":4})", 0));
+    const char* later = R"({"type":"dataset","steps":2,"changes":[{"at":3,"task":{"steps":4}}]})";
+    EXPECT_FALSE(shown(later, 2));
+    EXPECT_TRUE(shown(later, 3));
+    const char* other =
+        R"({"type":"dataset","steps":4,"changes":[{"at":3,"task":{"steps":null}}]})";
+    EXPECT_TRUE(shown(other, 2));
+    EXPECT_FALSE(shown(other, 3));
+    EXPECT_TRUE(
+        shown(R"({"type":"xor","changes":[{"at":1,"task":{"type":"dataset","steps":4}}]})", 1));
 }
 
 TEST(NetworkFile, MetadataMayBeAsLongAsANetworkNeeds) {

@@ -68,6 +68,8 @@ TEST_F(Dataset, ShowsRowsForStepsWhereItIsAskedTo) {
     EXPECT_FALSE(plain->signature().time);
     EXPECT_TRUE(shown->signature().time);
     EXPECT_EQ(shown->preparation()->sequence_rows, 3);
+    EXPECT_TRUE(shown->preparation()->shown);
+    EXPECT_FALSE(plain->preparation()->shown);
     for (const Phase phase : {Phase::train, Phase::validation}) {
         const std::vector<Tensor> rows = plain->data(phase);
         const std::vector<Tensor> steps = shown->data(phase);
@@ -84,6 +86,7 @@ TEST_F(Dataset, SourcesWithoutNamesGoByPosition) {
         testing::standard_task(R"({"type": "dataset", "source": {"type": "delay", "steps": 5}})");
     EXPECT_FALSE(delay->preparation()->named());
     EXPECT_EQ(delay->preparation()->sequence_rows, 5);
+    EXPECT_FALSE(delay->preparation()->shown);
     EXPECT_THAT(delay->preparation()->classes, IsEmpty());
     const auto blobs = testing::standard_task(
         R"({"type": "dataset", "source": {"type": "blobs"}, "loss": {"type": "cross_entropy"}})");
@@ -222,6 +225,26 @@ TEST_F(Dataset, MiniBatchesAreThoseOfTheirRows) {
                      R"({"type": "dataset", "source": {"type": "xor"}, "rows_per_evaluation": 4})")
                      ->signature()
                      .stochastic);
+}
+
+TEST_F(Dataset, TargetsWhoseLossIsNoFloatAreRefused) {
+    const auto error = [&](const char* rows, const char* loss) {
+        folder_.write("scale.csv", rows);
+        return testing::message_of<ConfigError>([&] {
+            (void)testing::standard_task(
+                fmt::format(R"({{"type": "dataset", "loss": {{"type": "{}"}}, "source":
+                    {{"type": "csv", "files": ["scale.csv"], "targets": ["y"]}}}})",
+                            loss),
+                folder_.path());
+        });
+    };
+    const char* const tiny = "a,y\n1,1e-25\n2,3e-25\n";
+    for (const char* loss : {"mse", "huber"})
+        EXPECT_THAT(error(tiny, loss), HasSubstr("less than float32 can compare"));
+    EXPECT_EQ(error(tiny, "mae"), "no error");
+    const char* const huge = "a,y\n1,1e25\n2,3e25\n";
+    EXPECT_THAT(error(huge, "mse"), HasSubstr("more than float32 holds"));
+    EXPECT_EQ(error(huge, "huber"), "no error");
 }
 
 TEST_F(Dataset, OfAPluginIsWholeToo) {

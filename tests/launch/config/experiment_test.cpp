@@ -44,24 +44,24 @@ TEST(Experiment, TheTaskChangesAsTheConfigSays) {
     // Each entry is about the section task, not about the entry before it.
     const ResolvedConfig config = resolved(json, {});
     EXPECT_EQ(config.changes[0].settings->at("validation").at("episodes"), 7);
-    EXPECT_EQ(*config.changes[1].settings, first_task(config.effective->at("task")));
+    EXPECT_EQ(*config.changes[1].settings, evolve::first_task(config.effective->at("task")));
     EXPECT_EQ(config.changes[2].settings->at("force"), -20.0);
     EXPECT_EQ(config.changes[2].settings->at("validation"),
               config.effective->at("task").at("validation"));
     const Json& task = config.effective->at("task");
-    EXPECT_EQ(task_of_generation(task, 3), first_task(task));
-    EXPECT_EQ(task_of_generation(task, 99).at("force"), -20);
-    EXPECT_EQ(task_of_generation(task, 99).count("changes"), 0U);
+    EXPECT_EQ(evolve::task_of_generation(task, 3), evolve::first_task(task));
+    EXPECT_EQ(evolve::task_of_generation(task, 99).at("force"), -20);
+    EXPECT_EQ(evolve::task_of_generation(task, 99).count("changes"), 0U);
     // What a file says may be anything.
     const Json broken = Json::parse(R"({"type": "xor", "changes": [{"at": "x"}, 3]})");
-    EXPECT_EQ(task_of_generation(broken, 5), broken);
+    EXPECT_EQ(evolve::task_of_generation(broken, 5), broken);
 }
 
 TEST(Experiment, APartOfATaskOfAnotherTypeHasItsOwnKeys) {
     const Json json = Json::parse(R"({"task": {"type": "dataset", "source": {"type": "blobs"},
         "loss": {"type": "cross_entropy"}, "changes": [
         {"at": 2, "task": {"source": {"type": "spirals"}, "loss": {"gradient": null}}}]}})");
-    const Json changed = task_of_generation(resolved(json, {}).effective->at("task"), 2);
+    const Json changed = evolve::task_of_generation(resolved(json, {}).effective->at("task"), 2);
     EXPECT_EQ(changed.at("source"), Json::parse(R"({"type": "spirals"})"));
     EXPECT_EQ(changed.at("loss").at("type"), "cross_entropy");
 }

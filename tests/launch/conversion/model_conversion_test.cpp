@@ -313,6 +313,23 @@ TEST_F(ModelConversion, EveryTensorIsInTheTable) {
     EXPECT_THAT(said_, HasSubstr("d: dense in=4 out=2"));
 }
 
+TEST_F(ModelConversion, GroupsOfATransposedConvolutionSeeTheirOwnChannels) {
+    // Two groups of one channel with two outputs each: w[in, out / groups].
+    Tensor weight(ValueType::real, Shape{2, 2, 1});
+    weight.elements = {1, 2, 3, 4};
+    Safetensors content;
+    content.tensors.emplace("up.weight", StoredTensor::of(weight));
+    write_safetensors(path("up.safetensors"), content);
+    const Result read =
+        convert({path("up.safetensors"), path("up.cmb"), "--family", "torch", "--with",
+                 "up.type=conv_transpose1d", "--with", "stride=1", "--with", "padding=0", "--with",
+                 "dilation=1", "--with", "groups=2", "--input", "2,1"});
+    ASSERT_EQ(read.code, 0) << read.err;
+    const std::string rows = directory_.write("up.csv", "a,b\n1,10\n");
+    EXPECT_THAT(run({"infer", path("up.cmb"), "--raw", "--input", rows}).out,
+                testing::EndsWith("\n1,2,30,40\n"));
+}
+
 TEST_F(ModelConversion, CommandsTakeWhatWasRead) {
     static_cast<void>(read("llama"));
     EXPECT_THAT(run({"inspect", path("llama.cmb")}).out, HasSubstr("multi_head_attention"));

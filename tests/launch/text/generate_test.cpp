@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "cambrian/evolve/runs/network_file.hpp"
 #include "cambrian/tests/launch/launch_support.hpp"
@@ -131,14 +132,21 @@ TEST_F(Generate, GivesThePiecesOfSeveralTextsAsTheyAreMade) {
 
 TEST_F(Generate, AnswersAChat) {
     const test::TemporaryDirectory directory;
-    const std::string network = trained(directory, "bytes", "a");
+    const std::string letters =
+        directory.write("letters", "one two three, <|user|>\n<|assistant|>\n");
+    const std::string tokenizer = directory.file("tokenizer.json");
+    ASSERT_EQ(run({"tokenize", "--train", letters, "--kind", "character", "--special-tokens",
+                   "</s>", "-o", tokenizer})
+                  .code,
+              0);
+    const std::string network = trained(directory, tokenizer, "a");
     const std::string messages =
         directory.write("chat.json", R"([{"role": "user", "content": "one two"}])");
     const std::string rendered =
         run({"tokenize", "--chat", messages, "--template", "zephyr", "--prompt"}).out;
     const auto made = [&](const std::vector<std::string>& more) {
-        std::vector<std::string> all{"generate", network,        "--temperature",
-                                     "0",        "--max-tokens", "9"};
+        std::vector<std::string> all{"generate",      network, "--tokenizer",  tokenizer,
+                                     "--temperature", "0",     "--max-tokens", "9"};
         all.insert(all.end(), more.begin(), more.end());
         const Result result = run(all);
         EXPECT_EQ(result.code, 0) << result.err;
@@ -156,6 +164,9 @@ TEST_F(Generate, AnswersAChat) {
     const Result unknown = run({"generate", network, "--chat", messages, "--template", "zephir"});
     EXPECT_EQ(unknown.code, 2);
     EXPECT_THAT(unknown.err, HasSubstr("zephyr"));
+    const Result plain = run({"generate", network, "--tokenizer", tokenizer, "--chat", messages});
+    EXPECT_EQ(plain.code, 3);
+    EXPECT_THAT(plain.err, HasSubstr("no special token <|im_start|> (the template chatml"));
 }
 
 TEST_F(Generate, TellsItsSpeed) {
@@ -247,6 +258,9 @@ TEST_F(Generate, RefusesWhatItCannotRead) {
                 HasSubstr("says itself that its tokens are others"));
     EXPECT_THAT(refusal({best(), "--prompt", "ONE"}, 3), HasSubstr("O"));
     EXPECT_THAT(refusal({best(), "--prompt", "one", "--top-p", "0"}, 2), HasSubstr("top_p"));
+    const Result block = run({"generate", best(), "--prompt", "one", "--block", "100000000"});
+    EXPECT_THAT(block.err, HasSubstr("block is 100000000"));
+    EXPECT_EQ(block.out, "");
     EXPECT_THAT(refusal({best(), "--prompts", "/none/there"}, 3), HasSubstr("/none/there"));
     EXPECT_THAT(refusal({best(), "--prompt", "one", "--set", "task.type=xor"}, 2),
                 HasSubstr("engine keys alone"));
@@ -259,6 +273,100 @@ TEST_F(Generate, RefusesWhatItCannotRead) {
     EXPECT_THAT(
         refusal({directory.file("run-xor/best.cmb"), "--prompt", "1", "--tokenizer", "bytes"}, 3),
         HasSubstr("does not read tokens"));
+}
+
+TEST(GenerateTokenizer, IsTheOneThatTheNetworkWasTrainedWith) {
+    const test::TemporaryDirectory directory;
+    directory.write("text", "abcabcabcab");
+    const auto tokenizer = [&](const std::string& name, const json& vocabulary, int indent) {
+        const json model{{"type", "BPE"}, {"vocab", vocabulary}, {"merges", json::array()}};
+        return directory.write(
+            name, json{{"model", model}, {"decoder", {{"type", "Fuse"}}}}.dump(indent));
+    };
+    const json letters{{"a", 0}, {"b", 1}, {"c", 2}};
+    const std::string own = tokenizer("own.json", letters, -1);
+    const std::string same = tokenizer("same.json", letters, 2);
+    const std::string other = tokenizer("other.json", {{"a", 2}, {"b", 0}, {"c", 1}}, -1);
+    const auto config = [&](const std::string& name, const std::string& named,
+                            const std::string& initial) {
+        return directory.write(
+            name, R"({"run": {"directory": ")" + directory.file("run") +
+                      R"("}, "task": {"type": "dataset", "source": {"type": "text", "file": "text",
+                      "context": 4, "tokenizer": ")" +
+                      named + R"("}, "loss": {"type": "cross_entropy"}}, "network": {)" + initial +
+                      R"(}, "training": {"epochs": 1}})");
+    };
+    const std::string network = directory.file("network.cmb");
+    const std::string fresh = R"("build": {"type": "transformer", "vocabulary": 3, "features": 4,
+                                           "heads": 1, "blocks": 1, "rope_base": 100})";
+    const Result made = run({"convert", config("own_task.json", own, fresh), network});
+    ASSERT_EQ(made.code, 0) << made.err;
+    EXPECT_THAT(run({"inspect", network}).out, HasSubstr("tokenizer   "));
+
+    const auto generated = [&](const std::string& named) {
+        return run(
+            {"generate", network, "--tokenizer", named, "--prompt", "a", "--max-tokens", "1"});
+    };
+    for (const std::string& named : {own, same}) EXPECT_EQ(generated(named).code, 0) << named;
+    const Result refused = generated(other);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("was trained with another one) name that one"));
+
+    const std::string initial = R"("initial": "network.cmb")";
+    for (const auto& [named, code] : {std::pair(same, 0), std::pair(other, 2)}) {
+        const Result evaluated =
+            run({"evaluate", network, "--config", config("task.json", named, fresh)});
+        EXPECT_EQ(evaluated.code, code) << evaluated.err;
+        const Result tuned = run({"train", config("tuned.json", named, initial), "--dry-run"});
+        EXPECT_EQ(tuned.code, code) << tuned.err;
+        if (code == 0) continue;
+        EXPECT_THAT(evaluated.err, HasSubstr("their tokenizers are others"));
+        EXPECT_THAT(tuned.err, HasSubstr("their tokenizers are others"));
+    }
+}
+
+TEST(GenerateTokenizer, MayHaveFewerTokensThanTheNetworkOutputs) {
+    const test::TemporaryDirectory directory;
+    directory.write("text", "abcabcabcab");
+    const auto tokenizer = [&](const std::string& name, const json& vocabulary) {
+        const json model{{"type", "BPE"}, {"vocab", vocabulary}, {"merges", json::array()}};
+        return directory.write(name,
+                               json{{"model", model}, {"decoder", {{"type", "Fuse"}}}}.dump());
+    };
+    const std::string own = tokenizer("own.json", {{"a", 0}, {"b", 1}, {"c", 2}});
+    const std::string other = tokenizer("other.json", {{"a", 0}, {"b", 1}});
+    const auto config = [&](const std::string& name, const std::string& keys,
+                            const std::string& start) {
+        return directory.write(
+            name, R"({"run": {"directory": ")" + directory.file("run") +
+                      R"("}, "task": {"type": "dataset", "source": {"type": "text", "file": "text",
+                      "context": 4, "tokenizer": "own.json")" +
+                      keys + R"(}, "loss": {"type": "cross_entropy"}}, "network": {)" + start +
+                      R"(}, "training": {"epochs": 1}})");
+    };
+    const std::string network = directory.file("rounded.cmb");
+    const Result made = run({"convert",
+                             config("rounded.json", R"(, "vocabulary": 8)",
+                                    R"("build": {"type": "transformer", "vocabulary": 8,
+                                       "features": 4, "heads": 1, "blocks": 1, "rope_base": 100})"),
+                             network});
+    ASSERT_EQ(made.code, 0) << made.err;
+    const std::string initial = R"("initial": "rounded.cmb")";
+    const Result tuned =
+        run({"train", config("tuned.json", R"(, "vocabulary": 8)", initial), "--dry-run"});
+    EXPECT_EQ(tuned.code, 0) << tuned.err;
+    const Result narrow = run({"train", config("narrow.json", "", initial), "--dry-run"});
+    EXPECT_EQ(narrow.code, 2);
+    EXPECT_THAT(narrow.err, HasSubstr("writes 8 values"));
+
+    const auto generated = [&](const std::string& named) {
+        return run(
+            {"generate", network, "--tokenizer", named, "--prompt", "a", "--max-tokens", "2"});
+    };
+    EXPECT_EQ(generated(own).code, 0) << generated(own).err;
+    EXPECT_THAT(generated(other).err, HasSubstr("was trained with another one) name that one"));
+    EXPECT_THAT(generated("bytes").err,
+                HasSubstr("was trained with one of 8 tokens, this has 256"));
 }
 
 }  // namespace

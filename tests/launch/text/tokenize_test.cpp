@@ -95,9 +95,17 @@ TEST_F(Tokenize, WritesChats) {
               "<|im_start|>user\nthe<|im_end|>\n<|im_start|>assistant\n");
     EXPECT_EQ(run({"tokenize", "--chat", chat, "--template", "mistral"}).out,
               "<s>[INST] the [/INST]");
-    const Result ids = run({"tokenize", "--chat", chat, "--tokenizer", tokenizer_});
-    EXPECT_EQ(ids.code, 0);
-    EXPECT_THAT(ids.out, HasSubstr(" 258 "));
+    const std::string marks = directory_.file("marks.json");
+    ASSERT_EQ(run({"tokenize", "--train", text_, "--vocabulary", "261", "--special-tokens",
+                   "<|im_start|>", "<|im_end|>", "-o", marks})
+                  .code,
+              0);
+    EXPECT_EQ(run({"tokenize", "--chat", chat, "--tokenizer", marks}).out,
+              "259 117 115 101 114 10 258 260 10\n");
+    const Result plain = run({"tokenize", "--chat", chat, "--tokenizer", tokenizer_});
+    EXPECT_EQ(plain.code, 3);
+    EXPECT_THAT(plain.err, AllOf(HasSubstr("no special token <|im_start|> (the template chatml"),
+                                 HasSubstr("--template")));
     EXPECT_EQ(run({"tokenize", "--chat", chat, "--template", "none"}).code, 2);
     const std::string config =
         directory_.write("tokenizer_config.json", R"({"chat_template": "{{ messages }}"})");
