@@ -216,7 +216,10 @@ def _count(axis):
 def _required(function):
     """How many arguments must be given by their places."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
+        # What passes on all that it is given wants what it decorates wants.
+        if any(parameter.kind == parameter.VAR_POSITIONAL for parameter in parameters):
+            parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # Not everything that is written in C has a signature.
         return 0
     return sum(parameter.default is parameter.empty and

@@ -26,7 +26,8 @@ constexpr std::uint64_t smallest_input = 8 + 3 * 8;
 constexpr std::uint64_t smallest_output = 2 * 8 + 2 * 8;
 constexpr std::uint64_t smallest_label = 8;
 
-enum Flag : std::uint8_t { logits_flag = 1, shown_flag = 2, tokenizer_flag = 4, all_flags = 7 };
+enum Flag : std::uint8_t { logits_flag = 1, shown_flag = 2, tokenizer_flag = 4 };
+constexpr unsigned all_flags = unsigned{logits_flag} | shown_flag | tokenizer_flag;
 
 void write(ArchiveWriter& writer, const Scaling& scaling) {
     writer.write(scaling.shift);

@@ -99,8 +99,10 @@ void tell_shown(NetworkFile& file) {
         return;
     }
     const auto task = evolve::task_of_generation(identity_of(file).at("task"), file.generation);
-    if (task.at("type") != "dataset" || !task.contains("steps") ||
-        task.at("steps") != preparation->sequence_rows) {
+    const auto is = [&](const char* key, const auto& value) {
+        return task.contains(key) && task.at(key) == value;
+    };
+    if (!is("type", "dataset") || !is("steps", preparation->sequence_rows)) {
         return;
     }
     preparation->shown = true;

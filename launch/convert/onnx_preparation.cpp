@@ -90,8 +90,8 @@ std::string current_values(Builder& builder, const OnnxRows& rows,
     return builder.add("Where", {mask, values, builder.scalar(0.0, ElementType::real64)});
 }
 
-/// The place of each code point among the characters that a network knows; -1, which an embedding
-/// refuses, where it is none of them.
+/// The place of each code point among the characters that a network knows; -1, which embeddings
+/// refuse (and other layers do not), where it is none of them.
 std::string character_places(Builder& builder, const std::string& given,
                              const std::vector<double>& characters) {
     const auto count = std::ssize(characters);

@@ -58,20 +58,18 @@ Tokenizer tokenizer_of(const std::string& network_path,
             throw ConfigError(fmt::format(
                 "--tokenizer is {} ({} says itself that its tokens are others) leave it out", named,
                 network_path));
-        // One class for each token, and more only where the file tells which tokenizer it was.
-        const auto tokens = static_cast<std::size_t>(tokenizer.size());
-        if (!own && text_unit(preparation) &&
-            (tokens > preparation->classes.size() ||
-             (!preparation->tokenizer && tokens != preparation->classes.size())))
+        const bool says_which = !own && preparation && preparation->tokenizer;
+        if (says_which && *preparation->tokenizer != tokenizer_hash(tokenizer.definition()))
+            throw ConfigError(
+                fmt::format("--tokenizer is {} ({} was trained with another one) name that one",
+                            named, network_path));
+        // Else there is one class for each token.
+        if (!own && !says_which && text_unit(preparation) &&
+            preparation->classes.size() != static_cast<std::size_t>(tokenizer.size()))
             throw ConfigError(
                 fmt::format("--tokenizer is {} ({} was trained with one of {} tokens, this has {}) "
                             "name that one",
                             named, network_path, preparation->classes.size(), tokenizer.size()));
-        if (!own && preparation && preparation->tokenizer &&
-            *preparation->tokenizer != tokenizer_hash(tokenizer.definition()))
-            throw ConfigError(
-                fmt::format("--tokenizer is {} ({} was trained with another one) name that one",
-                            named, network_path));
         return tokenizer;
     }
     if (own) return std::move(*own);

@@ -185,8 +185,9 @@ TEST(Learner, KeepsTimeConstantsAboveZero) {
         2);
     // The first step of Adam is as long as its rate, up or down.
     const std::vector<float> after = learned(*task, {genome}, settings_with(1, 2.0))[0];
+    const Network network(genome.blueprint);
     int stopped = 0;
-    for (const WeightRange& range : Network(genome.blueprint).weights())
+    for (const WeightRange& range : network.weights())
         for (std::int64_t i = 0; range.parameter.positive && i < range.count; ++i) {
             const float value = after[static_cast<std::size_t>(range.offset + i)];
             EXPECT_GE(value, smallest_positive);

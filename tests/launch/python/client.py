@@ -185,7 +185,16 @@ class Maker:
         return [0.0] * 3
 
 
-for make in (lambda maker: maker.world, lambda maker: functools.partial(maker.world), lambda maker: maker.bare):
+def passing_on(function):
+    return functools.wraps(function)(lambda *given: function(*given))
+
+
+def giving(function):
+    return functools.wraps(function)(lambda: function({"a": 1}))
+
+
+for make in (lambda maker: maker.world, lambda maker: functools.partial(maker.world), lambda maker: maker.bare,
+             lambda maker: passing_on(maker.world), lambda maker: giving(maker.world), lambda maker: passing_on(maker.bare)):
     maker = Maker()
     worlds = cambrian.Worlds(make(maker), {"a": 1})
     assert getattr(maker, "settings", {"a": 1}) == {"a": 1}

@@ -239,7 +239,7 @@ TEST_F(Generate, APromptGoesOnWithTheFirstSpaceOfItsContinuation) {
     EXPECT_EQ(result.out, "one two\n");
     const Result other = run({"generate", network, "--tokenizer", "bytes", "--prompt", "one"});
     EXPECT_EQ(other.code, 2);
-    EXPECT_THAT(other.err, HasSubstr("was trained with one of"));
+    EXPECT_THAT(other.err, HasSubstr("was trained with another one) name that one"));
 }
 
 TEST_F(Generate, RefusesWhatItCannotRead) {
@@ -365,8 +365,7 @@ TEST(GenerateTokenizer, MayHaveFewerTokensThanTheNetworkOutputs) {
     };
     EXPECT_EQ(generated(own).code, 0) << generated(own).err;
     EXPECT_THAT(generated(other).err, HasSubstr("was trained with another one) name that one"));
-    EXPECT_THAT(generated("bytes").err,
-                HasSubstr("was trained with one of 8 tokens, this has 256"));
+    EXPECT_THAT(generated("bytes").err, HasSubstr("was trained with another one) name that one"));
 }
 
 }  // namespace
