@@ -3,7 +3,10 @@
 #include <xxhash.h>
 
 #include <bit>
+#include <charconv>
 #include <new>
+
+#include "cambrian/engine/core/error.hpp"
 
 namespace cambrian {
 
@@ -31,6 +34,19 @@ std::string Hash128::hex() const {
         text[31 - i] = digits[(low >> (4 * i)) & 15U];
     }
     return text;
+}
+
+Hash128 hash_from_hex(std::string_view text) {
+    constexpr std::size_t digits = 16;
+    Hash128 hash;
+    const auto half = [&](std::size_t first, std::uint64_t& value) {
+        const char* begin = text.data() + first;
+        const auto [end, error] = std::from_chars(begin, begin + digits, value, 16);
+        return error == std::errc{} && end == begin + digits;
+    };
+    if (text.size() != 2 * digits || !half(0, hash.high) || !half(digits, hash.low))
+        throw InputError("a hash or an id has 32 hexadecimal digits");
+    return hash;
 }
 
 Hash128 hash128(std::span<const std::byte> bytes) {

@@ -20,6 +20,9 @@ struct Hash128 {
     [[nodiscard]] std::string hex() const;
 };
 
+/// What Hash128::hex() gave. Throws InputError for other texts.
+[[nodiscard]] Hash128 hash_from_hex(std::string_view text);
+
 [[nodiscard]] Hash128 hash128(std::span<const std::byte> bytes);
 [[nodiscard]] std::uint64_t hash64(std::span<const std::byte> bytes, std::uint64_t seed = 0);
 

@@ -53,14 +53,16 @@ LossTerms terms(const BinaryCrossEntropy&, Var prediction, Var target) {
     return {bce_with_logits(prediction, target), element_count(target), how_many(right)};
 }
 
-/// What a prediction of 0 loses, of losses of numbers.
-double lost_at_zero(const Loss& loss, double target) {
-    const double distance = std::abs(target);
-    if (const auto* huber = std::get_if<HuberLoss>(&loss)) {
-        const double squared = std::min(distance, huber->delta);
-        return squared * (distance - squared / 2.0);
-    }
-    return std::holds_alternative<MeanSquaredError>(loss) ? distance * distance : distance;
+/// What an answer that is so far off loses.
+double lost(const MeanSquaredError&, double distance) {
+    return distance * distance;
+}
+double lost(const MeanAbsoluteError&, double distance) {
+    return distance;
+}
+double lost(const HuberLoss& loss, double distance) {
+    const double squared = std::min(distance, loss.delta);
+    return squared * (distance - squared / 2.0);
 }
 
 /// In the order of the variant.
@@ -108,13 +110,16 @@ LossTerms measure(const Loss& loss, Var prediction, Var target) {
 }
 
 void require_measurable(const Loss& loss, std::span<const double> targets) {
-    if (has_accuracy(loss)) return;
     double distances = 0.0;
     double sum = 0.0;
-    for (const double target : targets) {
-        distances += std::abs(target);
-        sum += lost_at_zero(loss, target);
-    }
+    const auto add = [&](const auto& kind) {
+        if constexpr (requires { lost(kind, 0.0); })
+            for (const double target : targets) {
+                distances += std::abs(target);
+                sum += lost(kind, std::abs(target));
+            }
+    };
+    std::visit(add, loss);
     const auto count = static_cast<double>(targets.size());
     if (sum > double{std::numeric_limits<float>::max()})
         throw ConfigError(
@@ -124,7 +129,7 @@ void require_measurable(const Loss& loss, std::span<const double> targets) {
     const bool vary = std::ranges::adjacent_find(targets, std::not_equal_to<>{}) != targets.end();
     // Errors of 1/4096 have squares of 2^-24, which is to be no subnormal number.
     constexpr double smallest = double{std::numeric_limits<float>::min()} * 0x1p24;
-    if (vary && sum < smallest * count)
+    if (!has_accuracy(loss) && vary && sum < smallest * count)
         throw ConfigError(fmt::format(
             "targets are about {:.3g} from an answer of 0 (what that loses, by {}, is less than "
             "float32 can compare) give them a smaller unit{}",

@@ -1,7 +1,6 @@
 #include "cambrian/evolve/genome/genome.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <string>
 #include <variant>
@@ -55,19 +54,6 @@ std::string neuron_fault(const Genome& genome) {
 }
 
 }  // namespace
-
-Hash128 hash_from_hex(std::string_view text) {
-    constexpr std::size_t digits = 16;
-    Hash128 hash;
-    const auto half = [&](std::size_t first, std::uint64_t& value) {
-        const char* begin = text.data() + first;
-        const auto [end, error] = std::from_chars(begin, begin + digits, value, 16);
-        return error == std::errc{} && end == begin + digits;
-    };
-    if (text.size() != 2 * digits || !half(0, hash.high) || !half(digits, hash.low))
-        throw InputError("a hash or an id has 32 hexadecimal digits");
-    return hash;
-}
 
 std::string structure_fault(const Genome& genome, std::int64_t weights) {
     const Blueprint& blueprint = genome.blueprint;

@@ -12,9 +12,6 @@
 
 namespace cambrian::evolve {
 
-/// What Hash128::hex() gave. Throws InputError for other texts.
-[[nodiscard]] Hash128 hash_from_hex(std::string_view text);
-
 /// Name of a gene for matching between genomes.
 struct Gene {
     Hash128 id;  ///< Historical id: equal structural mutations get equal ids on every rank.

@@ -159,6 +159,14 @@ std::string classes_text(std::span<const std::string> names, std::size_t outputs
                : fmt::format("classes {} are outputs 0 to {}", values, outputs - 1);
 }
 
+std::string other_labels(const Preparation& first, const Preparation& second) {
+    if (first.classes != second.classes || first.labels != second.labels)
+        return "their classes are others";
+    if (first.tokenizer && second.tokenizer && *first.tokenizer != *second.tokenizer)
+        return "their tokenizers are others";
+    return {};
+}
+
 std::string other_meaning(const Preparation& first, const Preparation& second) {
     CAMBRIAN_EXPECT(first.inputs.size() == second.inputs.size() &&
                     first.outputs.size() == second.outputs.size());
@@ -174,10 +182,7 @@ std::string other_meaning(const Preparation& first, const Preparation& second) {
         if (first.outputs[i].current != second.outputs[i].current)
             return fmt::format("output {} is a change of one and a value of the other", i);
     }
-    if (first.classes != second.classes || first.labels != second.labels)
-        return "their classes are others";
-    if (first.tokenizer && second.tokenizer && *first.tokenizer != *second.tokenizer)
-        return "their tokenizers are others";
+    if (const std::string why = other_labels(first, second); !why.empty()) return why;
     if (first.logits != second.logits)
         return "outputs are logits of shares of one and numbers of the other";
     if (first.shown != second.shown)

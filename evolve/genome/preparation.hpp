@@ -109,6 +109,10 @@ inline constexpr std::uint64_t longest_preparation = std::uint64_t{64} << 20U;
 /// empty for classes that are their own indices.
 [[nodiscard]] std::string classes_text(std::span<const std::string> names, std::size_t outputs);
 
+/// Why the classes or ids of two networks mean other things; empty where they do not. A tokenizer
+/// that one does not say goes with any.
+[[nodiscard]] std::string other_labels(const Preparation& first, const Preparation& second);
+
 /// The first thing in which two preparations for equally many inputs and outputs mean other data:
 /// names, classes, tokenizers, sequences or rows ahead; empty when they differ in constants at
 /// most. Rows ahead, or a tokenizer, that one does not say go with any.

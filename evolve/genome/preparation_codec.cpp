@@ -6,7 +6,6 @@
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/json/json_read.hpp"
 #include "cambrian/engine/network/archive/archive.hpp"
-#include "cambrian/evolve/genome/genome.hpp"
 #include "cambrian/evolve/genome/preparation.hpp"
 
 namespace cambrian::evolve {

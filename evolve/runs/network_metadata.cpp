@@ -48,8 +48,7 @@ std::uint64_t count(const nlohmann::json& json, const char* key) {
 }
 
 evolve::Gene read_gene(const nlohmann::json& json) {
-    return {.id = evolve::hash_from_hex(json.at("id").get<std::string>()),
-            .born = count(json, "born")};
+    return {.id = hash_from_hex(json.at("id").get<std::string>()), .born = count(json, "born")};
 }
 
 void read_genes(evolve::Genome& genome, const nlohmann::json& json) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "cambrian/engine/core/error.hpp"
 #include "cambrian/engine/core/message_text.hpp"
@@ -23,13 +24,16 @@ class Summary {
         mean_ += step / count_;
         squares_ += step * (value - mean_);
     }
-    [[nodiscard]] double deviation() const { return std::sqrt(squares_ / count_); }
+    /// 0 where only rounding changes the column.
+    [[nodiscard]] double deviation() const {
+        return range() > 0.0 ? std::sqrt(squares_ / count_) : 0.0;
+    }
     [[nodiscard]] Scaling scaling(Normalise normalise) const {
         switch (normalise) {
             case Normalise::none:
                 return {};
             case Normalise::min_max:
-                return {.shift = min_, .scale = positive(max_ - min_)};
+                return {.shift = min_, .scale = positive(range())};
             case Normalise::mean_deviation:
                 return {.shift = mean_, .scale = positive(deviation())};
         }
@@ -39,6 +43,11 @@ class Summary {
     static double positive(double scale) { return scale > 0.0 ? scale : 1.0; }
 
   private:
+    [[nodiscard]] double range() const {
+        const double size = std::max(std::abs(min_), std::abs(max_));
+        return is_rounding(max_ - min_, size) ? 0.0 : max_ - min_;
+    }
+
     double count_ = 0.0;
     double mean_ = 0.0;
     double squares_ = 0.0;
@@ -147,6 +156,10 @@ void fill_missing(TableData& data, MissingValues missing) {
             "{} missing values in {} column{}: the {} of the rows that train stands for them",
             filled, columns, columns == 1 ? "" : "s",
             missing_values_names[static_cast<std::size_t>(missing)]));
+}
+
+bool is_rounding(double change, double size) {
+    return change <= 4.0 * std::numeric_limits<double>::epsilon() * size;
 }
 
 std::vector<double> target_deviations(const TableData& data, const TableSettings& settings) {

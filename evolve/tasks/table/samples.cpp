@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "cambrian/engine/core/contract.hpp"
 #include "cambrian/engine/core/error.hpp"
@@ -60,12 +59,12 @@ Samples samples(const TableData& data, const TableSettings& settings, Phase phas
     return result;
 }
 
-/// The largest size of a number in each column of rows.
-std::vector<double> largest_of_columns(std::span<const double> rows, std::size_t columns) {
-    std::vector<double> largest(columns, 0.0);
-    for (std::size_t i = 0; i < rows.size(); ++i)
-        largest[i % columns] = std::max(largest[i % columns], std::abs(rows[i]));
-    return largest;
+/// Raises the largest size of each column to that of these rows.
+void raise(std::vector<double>& largest, std::span<const double> rows) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        double& size = largest[i % largest.size()];
+        size = std::max(size, std::abs(rows[i]));
+    }
 }
 
 }  // namespace
@@ -103,15 +102,13 @@ Tensor goal_rows(const TableData& data, const TableSettings& settings, Phase pha
 void check_goals(const TableData& data, const TableSettings& settings) {
     std::vector<double> goals = goal_rows(data, settings, Phase::train).elements;
     const std::size_t width = settings.targets.size();
-    std::vector<double> answers;
-    for (const Series& part : data.train)
-        answers.insert(answers.end(), part.answers.begin(), part.answers.end());
-    const std::vector<double> sizes = largest_of_columns(answers, width);
-    const std::vector<double> varying = largest_of_columns(goals, width);
-    // What is left of a constant without its shift is rounding.
-    constexpr double rounding = 4.0 * std::numeric_limits<double>::epsilon();
+    std::vector<double> sizes(width, 0.0);
+    for (const Series& part : data.train) raise(sizes, part.answers);
+    std::vector<double> changes(width, 0.0);
+    raise(changes, goals);
+    // What is left of a constant without its shift.
     for (std::size_t i = 0; i < goals.size(); ++i)
-        if (varying[i % width] <= rounding * sizes[i % width]) goals[i] = 0.0;
+        if (is_rounding(changes[i % width], sizes[i % width])) goals[i] = 0.0;
     require_measurable(loss_of(settings.loss), goals);
 }
 

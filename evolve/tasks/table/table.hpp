@@ -140,6 +140,8 @@ void number_classes(TableData& data, const ClassLabels& labels, std::string_view
 /// InputError for a column without any value there.
 void fill_missing(TableData& data, MissingValues missing);
 
+/// Whether numbers of that size change by no more than their rounding: they are constant.
+[[nodiscard]] bool is_rounding(double change, double size);
 /// Sets the constants of the normalisation.
 void normalise(TableData& data, const TableSettings& settings);
 /// Throws ConfigError for targets to train on whose loss is too small or too large for float32.

@@ -100,10 +100,7 @@ std::vector<NetworkFile> networks_of(const std::vector<std::string>& paths) {
                 paths.front(), path, difference));
         const auto& first = networks.front().preparation;
         const auto& other = networks.back().preparation;
-        const bool tokenizers = first && other && first->tokenizer && other->tokenizer &&
-                                *first->tokenizer != *other->tokenizer;
-        if (first && other &&
-            (tokenizers || first->classes != other->classes || first->labels != other->labels))
+        if (first && other && !evolve::other_labels(*first, *other).empty())
             throw InputError(fmt::format(
                 "{} and {} differ in their tokens (one tokenizer reads the texts of all networks) "
                 "start one command for each",

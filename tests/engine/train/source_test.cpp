@@ -38,6 +38,18 @@ class Source : public testing::Test {
     [[nodiscard]] SourceRows read(const json& source) const {
         return read_source(source, "source", {folder_, 1});
     }
+    [[nodiscard]] static TokenizerDefinition three_tokens() {
+        TokenizerDefinition definition;
+        definition.vocabulary = {{"a", 0}, {"b", 1}, {" ", 2}};
+        return definition;
+    }
+    /// A text, with a tokenizer of three_tokens().
+    [[nodiscard]] json text_of_tokens() const {
+        write("text", "abab ab");
+        write("tokenizer.json", tokenizer_json(three_tokens()));
+        return {
+            {"type", "text"}, {"file", "text"}, {"context", 2}, {"tokenizer", "tokenizer.json"}};
+    }
     template <class Error>
     [[nodiscard]] std::string refusal(const json& source) const {
         try {
@@ -302,13 +314,8 @@ TEST_F(Source, ATextIsSequencesWithTheNextTokenAsTarget) {
 }
 
 TEST_F(Source, ATextSaysWhichTokenizerItsIdsAreOf) {
-    write("text", "abab ab");
-    TokenizerDefinition definition;
-    definition.vocabulary = {{"a", 0}, {"b", 1}, {" ", 2}};
-    write("tokenizer.json", tokenizer_json(definition));
-    json source{
-        {"type", "text"}, {"file", "text"}, {"context", 2}, {"tokenizer", "tokenizer.json"}};
-    EXPECT_EQ(read(source).tokenizer, tokenizer_hash(definition));
+    json source = text_of_tokens();
+    EXPECT_EQ(read(source).tokenizer, tokenizer_hash(three_tokens()));
     for (const char* plain : {"characters", "bytes"}) {
         source["tokenizer"] = plain;
         EXPECT_FALSE(read(source).tokenizer) << plain;
@@ -316,12 +323,7 @@ TEST_F(Source, ATextSaysWhichTokenizerItsIdsAreOf) {
 }
 
 TEST_F(Source, ATextMayHaveMoreClassesThanItsTokenizerTokens) {
-    write("text", "abab ab");
-    TokenizerDefinition definition;
-    definition.vocabulary = {{"a", 0}, {"b", 1}, {" ", 2}};
-    write("tokenizer.json", tokenizer_json(definition));
-    json source{
-        {"type", "text"}, {"file", "text"}, {"context", 2}, {"tokenizer", "tokenizer.json"}};
+    json source = text_of_tokens();
     const auto classes = [&](std::int64_t vocabulary) {
         source["vocabulary"] = vocabulary;
         return read(source).classes;

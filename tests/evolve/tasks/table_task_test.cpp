@@ -339,6 +339,20 @@ TEST_F(Table, TargetsWhoseLossIsNoFloatAreRefused) {
               "no error");
 }
 
+TEST_F(Table, AColumnThatOnlyRoundingChangesIsShiftedAlone) {
+    folder_.write("rounding.csv", "a,b,y\n0.30000000000000004,1,1\n0.3,2,2\n");
+    for (const char* normalise : {"mean_deviation", "min_max"}) {
+        const auto task = testing::standard_task(
+            fmt::format(
+                R"({{"type": "table", "train": ["rounding.csv"], "targets": ["y"], "normalise": "{}"}})",
+                normalise),
+            folder_.path());
+        const std::vector<double> inputs = task->data(Phase::train)[0].elements;
+        EXPECT_NEAR(inputs[0], inputs[2], 1e-15) << normalise;
+        EXPECT_GT(inputs[3] - inputs[1], 0.5) << normalise;
+    }
+}
+
 TEST_F(Table, BadDataNamesTheFile) {
     const auto bad = [&](const std::string& text, const std::string& keys) {
         folder_.write("bad.csv", text);
